@@ -1,0 +1,118 @@
+import type { LimitDimension } from './tenant.js';
+import type { UsageLine } from './usage.js';
+
+/** One bucket a request is charged to. The store knows no configuration: each charge brings its bucket's numbers. */
+export interface BucketCharge {
+  /** The bucket: `<tenant id>/<limit id>`. */
+  readonly key: string;
+  readonly tenantId: string;
+  readonly dimension: LimitDimension;
+  /** Units a minute; for concurrency: requests at one time. */
+  readonly limit: number;
+  /** What the bucket holds when full, in units of the dimension. */
+  readonly capacity: number;
+  /** What to reserve, a whole number, never above `capacity`. */
+  readonly amount: number;
+  readonly countCachedInput: boolean;
+}
+
+/** How full a bucket is. */
+export interface Level {
+  readonly key: string;
+  readonly tenantId: string;
+  readonly dimension: LimitDimension;
+  readonly limit: number;
+  readonly capacity: number;
+  /** Whole units left, rounded down; negative in debt. Concurrency: free places. */
+  readonly remaining: number;
+  /** Until full if nothing else is charged, rounded up; 0 for concurrency. */
+  readonly resetMs: number;
+}
+
+/** A bucket that has too little for what was asked of it. */
+export interface Shortage {
+  readonly level: Level;
+  /** What was asked, in units of the dimension. */
+  readonly needed: number;
+  /** Until it would have that much. */
+  readonly waitMs: number;
+  /** False where leases in flight on that bucket may give back before (or the wait is a guess): the wait is an estimate. */
+  readonly exact: boolean;
+}
+
+export interface ReserveRequest {
+  readonly leaseId: string;
+  readonly tenantId: string;
+  /** The processor that owns the lease. */
+  readonly owner: string;
+  readonly nowMs: number;
+  /** All are charged or none. */
+  readonly enforced: readonly BucketCharge[];
+  /** All are charged or none; they never refuse. */
+  readonly shadowed: readonly BucketCharge[];
+}
+
+export type ReserveResult =
+  | {
+      readonly kind: 'reserved';
+      /** Levels after the reservation, in the order of `enforced`, then `shadowed`. */
+      readonly levels: readonly Level[];
+      /** What shadowed buckets would have refused: the one with the longest wait. */
+      readonly wouldRefuse: Shortage | null;
+    }
+  | {
+      readonly kind: 'refused';
+      /** The one with the longest wait. Nothing was charged anywhere. */
+      readonly shortage: Shortage;
+      readonly levels: readonly Level[];
+    };
+
+/** True figures of a request, per dimension of a bucket. */
+export interface Consumption {
+  readonly inputTokens: number;
+  /** Part of `inputTokens`. */
+  readonly cachedInputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** One settled request, as the ledger keeps it. Fields of later features are null until those exist. */
+export interface LedgerEvent {
+  readonly leaseId: string;
+  readonly requestId: string;
+  readonly tenantId: string;
+  readonly parentId: string | null;
+  /** First 16 hex digits of the key's SHA-256; null where the tenant was told otherwise. */
+  readonly keyId: string | null;
+  readonly api: string;
+  readonly model: string;
+  readonly pool: string | null;
+  readonly node: string | null;
+  readonly session: string | null;
+  readonly costNanoUsd: number | null;
+  readonly outcome: Outcome;
+  /** True where any of the figures is our estimate and not the upstream's. */
+  readonly estimated: boolean;
+  readonly lines: readonly UsageLine[];
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+  readonly reservedInputTokens: number;
+  readonly reservedOutputTokens: number;
+  readonly startedAtMs: number;
+  readonly settledAtMs: number;
+}
+
+/** How a metered exchange ended. */
+export type Outcome = 'completed' | 'cut' | 'upstream_failed' | 'local_reply';
+
+export type SettleResult = 'settled' | 'already_ended' | 'unknown';
+
+/** Totals of a tenant since the store began. Exact integers. */
+export interface TenantTotals {
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+}

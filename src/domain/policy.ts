@@ -1,0 +1,45 @@
+import type { Enforcement } from './enforcement.js';
+import type { Tenant } from './tenant.js';
+
+/** Which verified JWT claims name a tenant, and where Envoy's jwt_authn left them. */
+export interface JwtIdentity {
+  /** Namespace of the dynamic metadata, e.g. `envoy.filters.http.jwt_authn`. */
+  readonly metadataNamespace: string;
+  /** Name under it (jwt_authn's `payload_in_metadata`). */
+  readonly payloadKey: string;
+  /** The claim; dots reach into objects. */
+  readonly claim: string;
+  /** Claim value → tenant id; null: the value is the tenant id. */
+  readonly tenants: ReadonlyMap<string, string> | null;
+}
+
+/** Everything a decision depends on that an operator configured: replaced as a whole on reload. */
+export interface Policy {
+  readonly enforcement: Enforcement;
+  readonly tenants: ReadonlyMap<string, Tenant>;
+  readonly identity: {
+    /** SHA-256 of a key (lower-case hex) → tenant id. */
+    readonly keys: ReadonlyMap<string, string>;
+    /** Tenant for requests without a key; null: 401. */
+    readonly anonymousTenantId: string | null;
+    /** Template for keys that are listed nowhere; null: 401. */
+    readonly unknownKeyTemplateId: string | null;
+    /** How many tenants made from the template are told apart at one time. */
+    readonly maxTemplateTenants: number;
+    /** Lower-case header name; null: none is trusted. */
+    readonly trustedTenantHeader: string | null;
+    readonly jwt: JwtIdentity | null;
+  };
+  readonly unknownPaths: 'pass' | 'reject';
+  /** Largest request body that is read, in bytes; above it 413. */
+  readonly maxBodyBytes: number;
+  /** Output reserved for a request without a cap while nothing was learned, in tokens. */
+  readonly unknownOutputTokens: number;
+  /** The model's own largest output in tokens, where configured. */
+  readonly maxOutputTokens: (model: string) => number | null;
+  /** Whether a streamed request to this model may be edited to ask for usage (some servers refuse it). */
+  readonly asksForUsage: (model: string) => boolean;
+}
+
+/** Gives the policy in force now. Read it once a request, so that one request sees one policy. */
+export type PolicySource = () => Policy;

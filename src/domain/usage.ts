@@ -1,0 +1,55 @@
+/** What an answer cost, as its upstream tells. Totals: `inputTokens` includes the cached, `outputTokens` the reasoning. */
+export interface Usage {
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+  readonly audioInputTokens: number;
+  readonly audioOutputTokens: number;
+}
+
+/** One line of a bill: so many tokens of a kind, by a model. The kinds do not overlap. */
+export interface UsageLine {
+  readonly model: string;
+  readonly serviceTier: string | null;
+  readonly kind: UsageKind;
+  readonly tokens: number;
+}
+
+export type UsageKind =
+  | 'input'
+  | 'cached_input'
+  | 'cache_write_5m'
+  | 'cache_write_1h'
+  | 'output'
+  | 'reasoning'
+  | 'audio_input'
+  | 'audio_output'
+  | 'image';
+
+export const NO_USAGE: Usage = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+};
+
+/** Splits totals into lines that do not overlap; lines of zero tokens are left out. */
+export function usageLines(usage: Usage, model: string, serviceTier: string | null): UsageLine[] {
+  const input = usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens - usage.audioInputTokens;
+  const output = usage.outputTokens - usage.reasoningTokens - usage.audioOutputTokens;
+  const amounts: [UsageKind, number][] = [
+    ['input', Math.max(0, input)],
+    ['cached_input', usage.cachedInputTokens],
+    ['cache_write_5m', usage.cacheWriteTokens],
+    ['audio_input', usage.audioInputTokens],
+    ['output', Math.max(0, output)],
+    ['reasoning', usage.reasoningTokens],
+    ['audio_output', usage.audioOutputTokens],
+  ];
+  return amounts.filter(([, tokens]) => tokens > 0).map(([kind, tokens]) => ({ model, serviceTier, kind, tokens }));
+}

@@ -1,0 +1,53 @@
+import type { TextCounts } from '../lib/text-counts.js';
+import type { LocalAnswer, Refusal } from './refusal.js';
+import type { Api, RequestFacts, RequestFault, Splice } from './request.js';
+import type { Usage } from './usage.js';
+
+/** What a response told up to now. */
+export interface ResponseReading {
+  /** The upstream's own figures, last value wins field by field; null while it told none. */
+  readonly usage: Usage | null;
+  /** Model that answered, as the response names it; null while unknown. */
+  readonly model: string | null;
+  readonly serviceTier: string | null;
+  /** Counts of all output text seen: content, reasoning, tool-call arguments. */
+  readonly output: Readonly<TextCounts>;
+  /** At least one piece of output came. */
+  readonly sawOutput: boolean;
+  /** The response carried an error object (also in a 200). */
+  readonly sawError: boolean;
+  /** The response reached its own end (`[DONE]`, or a whole JSON body). */
+  readonly complete: boolean;
+  /** Something in it could not be read (garbage, too long for the reader); the bytes were passed all the same. */
+  readonly unreadable: boolean;
+}
+
+/** Reads one response as it passes. */
+export interface ResponseReader {
+  /**
+   * Takes the next decoded bytes, cut anywhere. Returns what the client gets of the bytes taken so far: the chunk itself
+   * (same object) unless something is hidden or held back.
+   */
+  push(chunk: Buffer): Buffer;
+  /** The response ended: returns what was still held back. */
+  end(): Buffer;
+  readonly reading: ResponseReading;
+}
+
+export interface ReaderOptions {
+  /** How the body is framed, by its content type. */
+  readonly framing: 'sse' | 'json';
+  /** Hide the usage event that our own splice caused. */
+  readonly hideUsage: boolean;
+}
+
+/** One API's three parts: request facts, usage reader, refusal in its own shape. */
+export interface WireApi {
+  readonly api: Api;
+  /** Never throws, whatever the bytes. Linear in the body's length. */
+  parseRequest(body: Buffer): { readonly ok: true; readonly facts: RequestFacts } | { readonly ok: false; readonly fault: RequestFault };
+  /** Edits that make a streamed request ask for usage; empty where it does already. Only for a body that parsed. */
+  askForUsage(body: Buffer): readonly Splice[];
+  responseReader(options: ReaderOptions): ResponseReader;
+  refuse(refusal: Refusal): LocalAnswer;
+}
