@@ -28,6 +28,10 @@ export interface RequestRecord {
   readonly keyId: string | null;
   readonly api: string | null;
   readonly model: string | null;
+  /** Model that answered, as the response names it; absent or null where it told none. */
+  readonly responseModel?: string | null;
+  /** The body's own output cap for one choice; absent or null without one. */
+  readonly outputCapTokens?: number | null;
   readonly stream: boolean;
   readonly decision: DecisionLabel;
   /** Refusal or pass reason; `none` for admitted. */
@@ -69,5 +73,6 @@ export type FaultKind =
   | 'protocol' // Envoy sent what the protocol does not allow
   | 'unsupported_modes' // the filter is configured with body modes that can't work
   | 'response_unreadable' // an upstream's answer could not be read
+  | 'store' // the store failed where a decision was needed
   | 'settle' // a settlement failed and is tried again
   | 'reload'; // a configuration file was not taken

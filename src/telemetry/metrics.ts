@@ -1,0 +1,171 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { FaultKind, PassReason, RequestRecord } from '../domain/decision.js';
+import { usageLines } from '../domain/usage.js';
+import { BoundedLabels, NONE, OTHER } from './bounded-labels.js';
+import { startEventLoopLag, type EventLoopLag } from './event-loop-lag.js';
+
+export interface MetricsOptions {
+  /** Of this program, for `tokenweir_build_info`. */
+  readonly version: string;
+  /** Metrics of the process and the event loop; off in tests that look at counts only. */
+  readonly processMetrics: boolean;
+}
+
+/** What a scrape gets. */
+export interface MetricsText {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+const FAST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+const RATIOS = [0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10];
+/** Pairs of tenant and model that have token counters of their own: tenants × models would be far more than a scrape can carry. */
+const MAX_TOKEN_PAIRS = 5_000;
+/** Owner of models that the estimate's ratio brings in, where no tenant is known. */
+const NO_OWNER = '';
+
+const FAULTS: Record<FaultKind | 'telemetry', true> = {
+  session: true,
+  protocol: true,
+  unsupported_modes: true,
+  response_unreadable: true,
+  settle: true,
+  reload: true,
+  telemetry: true,
+};
+const PASSES: Record<PassReason, true> = {
+  method: true,
+  upgrade: true,
+  bodyless: true,
+  unknown_path: true,
+  off: true,
+  stage_back: true,
+  unreadable: true,
+  unidentified: true,
+  local_reply: true,
+  store_failed: true,
+};
+
+/**
+ * All of Prometheus in one place, in a registry of its own. Label values are bounded: tenants 1,000 (only configured ones
+ * come here), reasons 100, operations 50, models 200. A model's name is the client's claim, so it becomes a label only
+ * when its upstream told usage for it, and one tenant brings in at most a quarter of them: invented names stay `other`.
+ */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #lag: EventLoopLag | null;
+  readonly #tenants = new BoundedLabels({ maxValues: 1_000, maxPerOwner: 1_000, maxLength: 128 });
+  readonly #models = new BoundedLabels({ maxValues: 200, maxPerOwner: 50, maxLength: 128 });
+  readonly #reasons = new BoundedLabels({ maxValues: 100, maxPerOwner: 100, maxLength: 64 });
+  readonly #ops = new BoundedLabels({ maxValues: 50, maxPerOwner: 50, maxLength: 64 });
+  readonly #pairs = new Set<string>();
+
+  readonly #requests = this.#counter('requests_total', 'Requests that are over, by decision.', ['tenant', 'pool', 'decision', 'reason']);
+  readonly #tokens = this.#counter('tokens_total', 'Tokens charged; the kinds do not overlap.', ['tenant', 'model', 'kind']);
+  readonly #unmetered = this.#counter('unmetered_requests_total', 'Requests that passed without being counted.', ['why']);
+  readonly #faults = this.#counter('faults_total', 'Faults inside the processor that traffic did not notice.', ['kind']);
+  readonly #storeErrors = this.#counter('store_errors_total', 'Calls to the store that failed.', ['op']);
+  readonly #decisionSeconds = this.#histogram('decision_seconds', 'Time to decide on a request.', [], FAST_SECONDS);
+  readonly #storeSeconds = this.#histogram('store_seconds', 'Time of a call to the store.', ['op'], FAST_SECONDS);
+  readonly #ratio = this.#histogram('estimate_error_ratio', 'True prompt tokens / estimated prompt tokens.', ['model'], RATIOS);
+  readonly #leases = this.#gauge('leases', 'Leases that have not ended.', []);
+  readonly #streams = this.#gauge('streams', 'Streams from Envoy that are open.', []);
+
+  constructor({ version, processMetrics }: MetricsOptions) {
+    this.#gauge('build_info', 'Always 1; the labels tell what runs.', ['version', 'node']).set({ version, node: process.version }, 1);
+    // A counter that begins at 1 shows no increase: those that alerts look at begin at 0.
+    for (const kind of Object.keys(FAULTS)) this.#faults.inc({ kind }, 0);
+    for (const why of Object.keys(PASSES)) this.#unmetered.inc({ why }, 0);
+    this.#lag = processMetrics ? this.#collectProcess() : null;
+  }
+
+  /** Counts a finished request and the tokens it was charged. */
+  request(record: RequestRecord): void {
+    const tenant = this.#tenants.admit(record.tenantLabel);
+    this.#requests.inc({ tenant, pool: NONE, decision: record.decision, reason: this.#reasons.admit(record.reason) });
+    if (record.usage === null) return;
+    const lines = usageLines(record.usage, record.model ?? NONE, null);
+    if (lines.length === 0) return;
+    const model = this.#tokenModel(tenant, record);
+    for (const { kind, tokens } of lines) this.#tokens.inc({ tenant, model, kind }, tokens);
+  }
+
+  decided(decisionMs: number): void {
+    this.#decisionSeconds.observe(decisionMs / 1_000);
+  }
+
+  unmetered(why: PassReason): void {
+    this.#unmetered.inc({ why });
+  }
+
+  /** Only for requests whose upstream told usage. */
+  estimateRatio(model: string, ratio: number): void {
+    if (Number.isFinite(ratio) && ratio >= 0) this.#ratio.observe({ model: this.#models.admit(model, NO_OWNER) }, ratio);
+  }
+
+  storeCall(op: string, seconds: number, failed: boolean): void {
+    const label = this.#ops.admit(op);
+    this.#storeSeconds.observe({ op: label }, seconds);
+    this.#storeErrors.inc({ op: label }, failed ? 1 : 0);
+  }
+
+  fault(kind: FaultKind | 'telemetry'): void {
+    this.#faults.inc({ kind });
+  }
+
+  /** Changes the number of open streams by one. */
+  streams(change: 1 | -1): void {
+    this.#streams.inc(change);
+  }
+
+  /** Changes the number of leases by one. */
+  leases(change: 1 | -1): void {
+    this.#leases.inc(change);
+  }
+
+  async text(): Promise<MetricsText> {
+    return { contentType: this.#registry.contentType, body: await this.#registry.metrics() };
+  }
+
+  /** Ends the sampling of the event loop. */
+  close(): void {
+    this.#lag?.stop();
+    this.#registry.clear();
+  }
+
+  #tokenModel(tenant: string, record: RequestRecord): string {
+    if (record.model === null) return NONE;
+    const model = record.estimated ? this.#models.lookup(record.model) : this.#models.admit(record.model, tenant);
+    const pair = `${tenant}\n${model}`;
+    if (this.#pairs.has(pair)) return model;
+    if (this.#pairs.size >= MAX_TOKEN_PAIRS) return OTHER;
+    this.#pairs.add(pair);
+    return model;
+  }
+
+  #collectProcess(): EventLoopLag {
+    const lag = startEventLoopLag();
+    collectDefaultMetrics({ register: this.#registry });
+    const gauge = new Gauge({
+      name: 'tokenweir_eventloop_lag_seconds',
+      help: '99th percentile of how late the event loop was, since the last scrape.',
+      registers: [this.#registry],
+      collect: () => {
+        gauge.set(lag.takeSeconds());
+      },
+    });
+    return lag;
+  }
+
+  #counter(name: string, help: string, labelNames: string[]): Counter {
+    return new Counter({ name: `tokenweir_${name}`, help, labelNames, registers: [this.#registry] });
+  }
+
+  #gauge(name: string, help: string, labelNames: string[]): Gauge {
+    return new Gauge({ name: `tokenweir_${name}`, help, labelNames, registers: [this.#registry] });
+  }
+
+  #histogram(name: string, help: string, labelNames: string[], buckets: number[]): Histogram {
+    return new Histogram({ name: `tokenweir_${name}`, help, labelNames, buckets, registers: [this.#registry] });
+  }
+}
