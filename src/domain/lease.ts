@@ -13,6 +13,8 @@ export interface BucketCharge {
   readonly capacity: number;
   /** What to reserve, a whole number, never above `capacity`. */
   readonly amount: number;
+  /** The part of `amount` that is for input: output beyond the rest extends the charge while it streams. */
+  readonly inputAmount: number;
   readonly countCachedInput: boolean;
 }
 

@@ -8,7 +8,7 @@ export interface Renewal {
 }
 
 /** What a bucket is, without a charge: to ask for its level. */
-export type BucketSpec = Omit<BucketCharge, 'amount'>;
+export type BucketSpec = Omit<BucketCharge, 'amount' | 'inputAmount'>;
 
 export interface StoreSnapshot {
   /** Leases that have not ended. */

@@ -1,0 +1,49 @@
+import type { Enforcement } from '../../../src/domain/enforcement.js';
+import type { Level } from '../../../src/domain/lease.js';
+import type { Limit, LimitDimension, Tenant } from '../../../src/domain/tenant.js';
+import { globMatcher } from '../../../src/lib/glob.js';
+import type { ChargePolicy, Demand } from '../../../src/quota/charges.js';
+
+export function limit(dimension: LimitDimension, value: number, rest: Partial<Limit> = {}): Limit {
+  const models = rest.models ?? ['*'];
+  return {
+    id: `${models.join(',')}:${dimension}`,
+    dimension,
+    models,
+    matches: globMatcher(models),
+    limit: value,
+    capacity: value,
+    enforcement: null,
+    countCachedInput: true,
+    ...rest,
+  };
+}
+
+export function tenant(id: string, limits: readonly Limit[], rest: Partial<Tenant> = {}): Tenant {
+  return { id, parentId: null, label: id, allowsModel: () => true, limits, enforcement: null, ...rest };
+}
+
+export function policy(tenants: readonly Tenant[], enforcement: Enforcement = 'enforce'): ChargePolicy {
+  return { enforcement, tenants: new Map(tenants.map((one) => [one.id, one])) };
+}
+
+/** A request of so many prompt tokens and so much output; the cap is explicit unless told otherwise. */
+export function demand(promptTokens: number, outputTokens: number, rest: { lowerBound?: number; cap?: number | null; cachedShare?: number } = {}): Demand {
+  return {
+    prompt: {
+      tokens: promptTokens,
+      rawTokens: promptTokens,
+      lowerBoundTokens: rest.lowerBound ?? promptTokens,
+      cachedShare: rest.cachedShare ?? 0,
+    },
+    output: {
+      reservedTokens: outputTokens,
+      expectedTokens: outputTokens,
+      explicitCapTokens: rest.cap === undefined ? outputTokens : rest.cap,
+    },
+  };
+}
+
+export function level(dimension: LimitDimension, value: number, remaining: number, rest: Partial<Level> = {}): Level {
+  return { key: `acme/*:${dimension}`, tenantId: 'acme', dimension, limit: value, capacity: value, remaining, resetMs: 0, ...rest };
+}
