@@ -1,0 +1,40 @@
+import type { WireApi } from '../domain/wire.js';
+import { openaiChat, openaiCompletions } from './openai.js';
+
+/** What may stand before the API's own path: nothing, the version, and the names that gateways give to OpenAI's API. */
+const PREFIXES = ['', '/v1', '/openai', '/openai/v1', '/api', '/api/v1'];
+
+const ROUTES: ReadonlyMap<string, WireApi> = new Map(
+  PREFIXES.flatMap((prefix): [string, WireApi][] => [
+    [`${prefix}/chat/completions`, openaiChat],
+    [`${prefix}/completions`, openaiCompletions],
+  ]),
+);
+
+/** Paths longer than this are none of ours; they are not even normalised. */
+const MAX_PATH_LENGTH = 1024;
+
+/**
+ * The API that a request calls; null for one that we do not read. The path is compared in its normal form, because a
+ * server behind us may take other spellings for the same path and they must not be a way past the limits.
+ */
+export function routeOf(method: string, path: string): WireApi | null {
+  if (method !== 'POST' || path.length > MAX_PATH_LENGTH) return null;
+  return ROUTES.get(path) ?? ROUTES.get(normalPath(path)) ?? null;
+}
+
+/** Without query and fragment, percent escapes decoded once, no empty or dot segments, no slash at the end. Case stays. */
+export function normalPath(path: string): string {
+  const plain = decoded(path.split(/[?#]/, 1)[0] ?? '').replaceAll('\\', '/');
+  const segments: string[] = [];
+  for (const segment of plain.split('/')) {
+    if (segment === '..') segments.pop();
+    else if (segment !== '' && segment !== '.') segments.push(segment);
+  }
+  return `/${segments.join('/')}`;
+}
+
+/** Each escape of one ASCII character; all others stay as they are. */
+function decoded(path: string): string {
+  return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+}

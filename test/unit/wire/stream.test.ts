@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import { MAX_EVENT_BYTES, MAX_HELD_BYTES } from '../../../src/wire/openai-stream.js';
+import { DONE, event, feed, said, sseReader, USAGE } from './feed.js';
+
+const total = (counts: object) => Object.values(counts).reduce((sum: number, count: number) => sum + count, 0);
+
+describe('reading a stream', () => {
+  it('passes the very same buffer when nothing is hidden', () => {
+    const chunk = Buffer.from('data: {"half');
+    expect(sseReader().push(chunk)).toBe(chunk);
+  });
+
+  it('passes the very same buffer while hiding, when it holds whole events', () => {
+    const chunk = Buffer.from(event(said('a')) + event(said('b')));
+    expect(sseReader(true).push(chunk)).toBe(chunk);
+  });
+
+  it('counts all kinds of output text of all choices', () => {
+    const reader = sseReader();
+    const delta = { content: 'ab', reasoning_content: 'cd', reasoning: 'cd', refusal: 'ef', tool_calls: [{ function: { name: 'g', arguments: '{}' } }], function_call: { name: 'h', arguments: 'i' } };
+    feed(reader, [event({ choices: [{ delta }, { delta: { content: 'jk' } }, { text: 'lm' }] })]);
+    expect(total(reader.reading.output)).toBe('abcdefg{}hijklm'.length);
+    expect(reader.reading.sawOutput).toBe(true);
+  });
+
+  it('does not take a role for output', () => {
+    const reader = sseReader();
+    feed(reader, [event({ choices: [{ delta: { role: 'assistant', content: '' } }] })]);
+    expect(reader.reading.sawOutput).toBe(false);
+  });
+
+  it('knows model, tier, and the end', () => {
+    const reader = sseReader();
+    reader.push(Buffer.from(event({ model: '', choices: [] }) + event({ model: 'gpt-y', service_tier: 'flex', choices: [] })));
+    expect(reader.reading).toMatchObject({ model: 'gpt-y', serviceTier: 'flex', complete: false, usage: null });
+    reader.push(Buffer.from(DONE));
+    expect(reader.reading.complete).toBe(true);
+  });
+
+  it.each(['\n', '\r\n', '\r'])('reads events with line ends %j, comments, names, and several data lines', (lineEnd) => {
+    const reader = sseReader();
+    const text = [': hello', '', 'retry: 5', 'event: x', 'data:{"choices":[],', 'data: "usage":{"prompt_tokens":3,"completion_tokens":1}}', '', ': bye', '', ''].join(lineEnd);
+    feed(reader, [text]);
+    expect(reader.reading.usage).toMatchObject({ inputTokens: 3, outputTokens: 1 });
+    expect(reader.reading.unreadable).toBe(false);
+  });
+
+  it('skips a byte order mark', () => {
+    const reader = sseReader();
+    feed(reader, ['\uFEFF' + event(USAGE)]);
+    expect(reader.reading.usage?.inputTokens).toBe(8);
+  });
+
+  it('sees an error event in a 200, in both of its forms', () => {
+    const named = sseReader();
+    feed(named, ['event: error\ndata: {"message":"x"}\n\n']);
+    const member = sseReader();
+    feed(member, [event(said('a')), event({ error: { message: 'overloaded' } })]);
+    expect([named.reading.sawError, member.reading.sawError]).toEqual([true, true]);
+    expect(member.reading.complete).toBe(false);
+  });
+
+  it('reads on after garbage', () => {
+    const reader = sseReader();
+    feed(reader, ['data: {"no json\n\n', 'data: 5\n\n', event(USAGE), DONE]);
+    expect(reader.reading).toMatchObject({ unreadable: true, complete: true, usage: { inputTokens: 8 } });
+  });
+
+  it('is complete at the end after final usage, not after running totals', () => {
+    const running = sseReader();
+    feed(running, [event({ ...(said('a') as object), usage: { prompt_tokens: 5, completion_tokens: 1 } })]);
+    expect(running.reading).toMatchObject({ complete: false, usage: { inputTokens: 5, outputTokens: 1 } });
+    const final = sseReader();
+    feed(final, [event({ choices: [{ delta: {}, finish_reason: 'stop' }], usage: { prompt_tokens: 5, completion_tokens: 1 } })]);
+    expect(final.reading.complete).toBe(true);
+  });
+});
+
+describe('an endless line', () => {
+  it('passes, is marked, and the next event is read', () => {
+    const reader = sseReader();
+    const piece = Buffer.alloc(MAX_EVENT_BYTES / 4, 0x61);
+    for (let i = 0; i < 10; i++) expect(reader.push(piece)).toBe(piece);
+    expect(reader.reading.unreadable).toBe(true);
+    feed(reader, ['\n\n', event(USAGE)]);
+    expect(reader.reading.usage?.inputTokens).toBe(8);
+  });
+
+  it('is held back only up to its bound while hiding, and no byte is lost', () => {
+    const reader = sseReader(true);
+    const piece = Buffer.alloc(MAX_HELD_BYTES / 2, 0x61);
+    expect(reader.push(piece).length).toBe(0);
+    expect(reader.push(piece).length).toBe(0);
+    expect(reader.push(piece).length).toBe(3 * piece.length);
+    expect(reader.push(piece).length).toBe(piece.length);
+    const rest = Buffer.concat([Buffer.alloc(2 * MAX_EVENT_BYTES, 0x62), Buffer.from('\n\n')]);
+    expect(reader.push(rest).equals(rest)).toBe(true);
+    expect(reader.push(Buffer.from(event(USAGE))).length).toBe(0);
+  });
+
+  it('loses nothing of a held start when its rest comes in one large chunk', () => {
+    const reader = sseReader(true);
+    const start = Buffer.alloc(1000, 0x61);
+    const rest = Buffer.concat([Buffer.alloc(2 * MAX_EVENT_BYTES, 0x62), Buffer.from('\n\n')]);
+    const passed = Buffer.concat([reader.push(start), reader.push(rest), reader.end()]);
+    expect(passed.equals(Buffer.concat([start, rest]))).toBe(true);
+    expect(reader.reading.unreadable).toBe(true);
+  });
+});
+
+describe('hiding the usage event', () => {
+  const azureFirst = event({ choices: [], prompt_filter_results: [{}] });
+  const azureNull = event({ choices: [], usage: null });
+  const finish = event({ choices: [{ delta: {}, finish_reason: 'stop' }], usage: { prompt_tokens: 8, completion_tokens: 2 } });
+
+  it('withholds that event alone', () => {
+    const reader = sseReader(true);
+    const passed = feed(reader, [azureFirst, azureNull, event(said('é')), finish, event(USAGE), DONE]);
+    expect(passed.toString()).toBe(azureFirst + azureNull + event(said('é')) + finish + DONE);
+    expect(reader.reading).toMatchObject({ complete: true, usage: { inputTokens: 8, outputTokens: 2 } });
+  });
+
+  it('withholds it also as the last event without a blank line', () => {
+    const reader = sseReader(true);
+    expect(feed(reader, [event(said('a')), `data: ${JSON.stringify(USAGE)}`]).toString()).toBe(event(said('a')));
+    expect(reader.reading.complete).toBe(true);
+  });
+
+  it('gives back the half event that a stream ends with', () => {
+    expect(feed(sseReader(true), [event(said('a')), 'data: {"choi']).toString()).toBe(`${event(said('a'))}data: {"choi`);
+  });
+
+  it('does not hide when not told to', () => {
+    expect(feed(sseReader(false), [event(USAGE), DONE]).toString()).toBe(event(USAGE) + DONE);
+  });
+
+  it.each(['\n', '\r\n', '\r'])('keeps further blank lines after it, line ends %j, cut anywhere', (lineEnd) => {
+    const before = event(said('é😀'), lineEnd);
+    const after = `${lineEnd}: note${lineEnd}${lineEnd}data: [DONE]${lineEnd}${lineEnd}`;
+    const stream = Buffer.from(before + event(USAGE, lineEnd) + after);
+    for (let cut = 0; cut <= stream.length; cut++) {
+      const passed = feed(sseReader(true), [stream.subarray(0, cut), stream.subarray(cut)]);
+      expect(passed.toString()).toBe(before + after);
+    }
+  });
+});
