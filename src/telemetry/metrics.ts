@@ -30,6 +30,7 @@ const FAULTS: Record<FaultKind | 'telemetry', true> = {
   unsupported_modes: true,
   response_unreadable: true,
   settle: true,
+  store: true,
   reload: true,
   telemetry: true,
 };

@@ -5,7 +5,9 @@ export const REDACTED = '[redacted]';
 
 const SECRET_NAME = /authorization|api[-_]?key|^key$|token$|secret|password|passwd|credential|cookie|content$|prompt$|messages$|^body$/i;
 const BEARER = /\b(bearer|basic)\s+\S+/gi;
-const NAMED_SECRET = /((?:authorization|x-api-key|api-key|apikey|cookie|password|secret)["']?\s*[:=]\s*["']?)[^\s"',;]+/gi;
+const NAMED_SECRET = /((?:authorization|cookie|password|passwd|secret|credential)["']?\s*[:=]\s*["']?)[^\s"',;]+/gi;
+/** Long values only: `unknown key: limts` is what an operator needs to read. */
+const NAMED_KEY = /((?:key|token)["']?\s*[:=]\s*["']?)[^\s"',;]{12,}/gi;
 const KEY_SHAPED = /\b(?:sk|pk|rk|key|api|xai|gsk|hf|ghp|AIza|AKIA)[-_]?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}/g;
 const USER_INFO = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi;
 const MAX_TEXT = 500;
@@ -20,8 +22,9 @@ export function scrub(text: string): string {
   const scrubbed = text
     .slice(0, MAX_TEXT * 4)
     .replace(USER_INFO, `$1${REDACTED}@`)
-    .replace(NAMED_SECRET, `$1${REDACTED}`)
     .replace(BEARER, `$1 ${REDACTED}`)
+    .replace(NAMED_SECRET, `$1${REDACTED}`)
+    .replace(NAMED_KEY, `$1${REDACTED}`)
     .replace(KEY_SHAPED, REDACTED);
   return cleanLabel(scrubbed, MAX_TEXT);
 }

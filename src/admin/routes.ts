@@ -1,0 +1,108 @@
+import type { Clock } from '../lib/clock.js';
+import type { LedgerEvent } from '../domain/lease.js';
+import { bearerMatches } from './bearer.js';
+import type { StatusDocument } from './status.js';
+
+/** What the routes read. */
+export interface AdminSources {
+  readonly health: () => { readonly ready: boolean; readonly draining: boolean };
+  readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
+  readonly status: () => Promise<StatusDocument>;
+  /** The latest settled requests, oldest first; without it there is no `/ledger`. */
+  readonly ledger?: (limit: number) => Promise<readonly LedgerEvent[]>;
+}
+
+export interface AdminRequest {
+  readonly method: string;
+  /** Path and query, as on the request line. */
+  readonly target: string;
+  readonly authorization: string | undefined;
+}
+
+export interface AdminAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const TEXT = 'text/plain; charset=utf-8';
+const JSON_TYPE = 'application/json; charset=utf-8';
+/** A store that hangs must not make a scrape hang. */
+const ANSWER_WITHIN_MS = 5_000;
+const DEFAULT_EVENTS = 100;
+const MAX_EVENTS = 1_000;
+
+interface Route {
+  /** Needs the token where one is configured. */
+  readonly guarded: boolean;
+  readonly answer: (query: URLSearchParams) => AdminAnswer | Promise<AdminAnswer>;
+}
+
+/** Answers one request; never rejects. */
+export type Router = (request: AdminRequest) => Promise<AdminAnswer>;
+
+/**
+ * `/healthz` and `/readyz` are open, for probes can't carry a token; `/metrics`, `/status` and `/ledger` name tenants, so
+ * they need it where one is configured (Prometheus: `authorization: {credentials_file: …}`).
+ */
+export function createRouter(sources: AdminSources, token: string | null, clock: Clock): Router {
+  const routes = routesOf(sources);
+  return async ({ method, target, authorization }) => {
+    const [path = '', query = ''] = target.split('?', 2);
+    const route = routes.get(path);
+    if (route === undefined) return say(404, 'not found');
+    if (method !== 'GET' && method !== 'HEAD') return { ...say(405, 'only GET and HEAD'), headers: { allow: 'GET, HEAD' } };
+    if (route.guarded && token !== null && !bearerMatches(authorization, token)) {
+      return { ...say(401, 'the admin token is needed: Authorization: Bearer …'), headers: { 'www-authenticate': 'Bearer' } };
+    }
+    return within(clock, ANSWER_WITHIN_MS, async () => route.answer(new URLSearchParams(query)));
+  };
+}
+
+function routesOf({ health, metrics, status, ledger }: AdminSources): ReadonlyMap<string, Route> {
+  const routes = new Map<string, Route>([
+    ['/healthz', { guarded: false, answer: () => say(200, 'ok') }],
+    ['/readyz', { guarded: false, answer: () => readiness(health()) }],
+    ['/metrics', { guarded: true, answer: async () => ({ status: 200, ...(await metrics()) }) }],
+    ['/status', { guarded: true, answer: async () => json(await status()) }],
+  ]);
+  if (ledger !== undefined) {
+    routes.set('/ledger', { guarded: true, answer: async (query) => json({ events: await ledger(eventsAsked(query)) }) });
+  }
+  return routes;
+}
+
+function readiness({ ready, draining }: { readonly ready: boolean; readonly draining: boolean }): AdminAnswer {
+  if (draining) return say(503, 'draining');
+  return ready ? say(200, 'ready') : say(503, 'starting');
+}
+
+function eventsAsked(query: URLSearchParams): number {
+  const asked = Number(query.get('limit') ?? DEFAULT_EVENTS);
+  return Number.isInteger(asked) && asked > 0 ? Math.min(asked, MAX_EVENTS) : DEFAULT_EVENTS;
+}
+
+/** The answer, or what went wrong in a word: an error's text could name more than the port may tell. */
+function within(clock: Clock, ms: number, work: () => Promise<AdminAnswer>): Promise<AdminAnswer> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, () => {
+      resolve(say(503, 'no answer in time'));
+    });
+    const settle = (answer: AdminAnswer): void => {
+      cancel();
+      resolve(answer);
+    };
+    work().then(settle, () => {
+      settle(say(500, 'failed'));
+    });
+  });
+}
+
+function say(status: number, text: string): AdminAnswer {
+  return { status, contentType: TEXT, body: `${text}\n` };
+}
+
+function json(value: unknown): AdminAnswer {
+  return { status: 200, contentType: JSON_TYPE, body: `${JSON.stringify(value)}\n` };
+}

@@ -1,0 +1,31 @@
+import type { RequestRecord } from '../../../src/domain/decision.js';
+import { NO_USAGE } from '../../../src/domain/usage.js';
+
+/** A completed, admitted request with usage from its upstream; change what the test is about. */
+export function record(changes: Partial<RequestRecord> = {}): RequestRecord {
+  return {
+    requestId: 'req-1',
+    leaseId: 'req-1',
+    traceParent: null,
+    tenantId: 'acme',
+    tenantLabel: 'acme',
+    keyId: '0123456789abcdef',
+    api: 'openai-chat',
+    model: 'gpt-4.1',
+    stream: true,
+    decision: 'admitted',
+    reason: 'none',
+    refusal: null,
+    wouldRefuse: null,
+    outcome: 'completed',
+    status: 200,
+    estimatedInputTokens: 790,
+    reservedOutputTokens: 256,
+    usage: { ...NO_USAGE, inputTokens: 800, cachedInputTokens: 300, outputTokens: 200, reasoningTokens: 50 },
+    estimated: false,
+    decisionMs: 0.41234,
+    firstTokenMs: 120,
+    totalMs: 900,
+    ...changes,
+  };
+}
