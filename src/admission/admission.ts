@@ -1,0 +1,75 @@
+import type { Clock } from '../lib/clock.js';
+import type { Observer } from '../domain/decision.js';
+import type { Estimator } from '../domain/estimate.js';
+import type { PolicySource } from '../domain/policy.js';
+import type { Store } from '../domain/store.js';
+import type { Tracing } from '../domain/tracing.js';
+import type { Gate } from './gates.js';
+import { quotaGate } from './quota-gate.js';
+import { Renewals } from './renewals.js';
+import { Settlements } from './settlement.js';
+import { TemplateTenants } from './templates.js';
+
+/** What the flow of a request stands on. */
+export interface Admission {
+  readonly policy: PolicySource;
+  readonly store: Store;
+  readonly gates: readonly Gate[];
+  readonly estimator: Estimator;
+  readonly observer: Observer;
+  readonly tracing: Tracing;
+  readonly clock: Clock;
+  readonly templates: TemplateTenants;
+  readonly renewals: Renewals;
+  readonly settlements: Settlements;
+  /** A new unique id. */
+  readonly newId: () => string;
+}
+
+export type AdmissionPorts = Pick<
+  Admission,
+  'policy' | 'store' | 'estimator' | 'observer' | 'tracing' | 'clock' | 'newId'
+> & {
+  /** Name of this processor, which owns its leases. */
+  readonly owner: string;
+};
+
+/** Puts the parts of admission together over its ports. */
+export function createAdmission({ owner, ...ports }: AdmissionPorts): Admission {
+  const { clock, observer } = ports;
+  const store = observedStore(ports.store, clock, observer);
+  return {
+    ...ports,
+    store,
+    gates: [quotaGate(store, clock, owner)],
+    templates: new TemplateTenants((tenantId) => store.isIdle(tenantId, clock.nowMs())),
+    renewals: new Renewals(store, clock, () => undefined),
+    settlements: new Settlements(clock, observer),
+  };
+}
+
+/** The same store, with each call on the request path timed and its faults counted. */
+function observedStore(store: Store, clock: Clock, observer: Observer): Store {
+  const timed = async <T>(op: string, call: Promise<T>): Promise<T> => {
+    const startMs = clock.nowMs();
+    let failed = true;
+    try {
+      const result = await call;
+      failed = false;
+      return result;
+    } finally {
+      observer.storeCall(op, (clock.nowMs() - startMs) / 1000, failed);
+    }
+  };
+  return {
+    reserve: (request) => timed('reserve', store.reserve(request)),
+    renew: (renewals, nowMs) => timed('renew', store.renew(renewals, nowMs)),
+    settle: (leaseId, consumed, event, nowMs) => timed('settle', store.settle(leaseId, consumed, event, nowMs)),
+    cancel: (leaseId, nowMs) => timed('cancel', store.cancel(leaseId, nowMs)),
+    snapshot: (buckets, nowMs) => timed('snapshot', store.snapshot(buckets, nowMs)),
+    isIdle: (tenantId, nowMs) => timed('is_idle', store.isIdle(tenantId, nowMs)),
+    recentEvents: (limit) => timed('recent_events', store.recentEvents(limit)),
+    onCapacityFreed: (listener) => store.onCapacityFreed(listener),
+    close: () => store.close(),
+  };
+}

@@ -1,0 +1,74 @@
+import type { Estimator, PromptEstimate } from '../domain/estimate.js';
+import type { Outcome } from '../domain/lease.js';
+import { NO_USAGE, type Usage } from '../domain/usage.js';
+import type { ResponseReading } from '../domain/wire.js';
+
+/** How an exchange came to its end, as far as the stream shows. */
+export interface Ending {
+  /** Status of the answer; null where none came. */
+  readonly status: number | null;
+  readonly fromUpstream: boolean;
+  /** The answer ran to its end; false where it, or the wait for it, was cut. */
+  readonly whole: boolean;
+  /** What was read of the answer; null where its body is not shown to us, or nothing came. */
+  readonly reading: ResponseReading | null;
+}
+
+/** What a request is charged in the end. */
+export interface Charge {
+  readonly outcome: Outcome;
+  readonly usage: Usage;
+  /** True where any figure is ours. */
+  readonly estimated: boolean;
+  /** True where the figures are the upstream's and may be learned from. */
+  readonly teaches: boolean;
+}
+
+/** What was expected, to fall back on. */
+export interface Expectation {
+  readonly model: string;
+  readonly prompt: PromptEstimate;
+  readonly expectedOutputTokens: number;
+}
+
+/**
+ * The true cost of an exchange, in this order: what the upstream told; nothing, where it failed before any output; else
+ * our estimate of the prompt and a count of the output that passed.
+ */
+export function chargeFor(ending: Ending, expected: Expectation, estimator: Estimator): Charge {
+  const outcome = outcomeOf(ending);
+  const failed = outcome === 'local_reply' || outcome === 'upstream_failed';
+  const told = ending.reading?.usage ?? null;
+  if (told !== null && !(failed && told.inputTokens + told.outputTokens === 0)) return fromUsage(told, outcome, expected, ending, estimator);
+  if (failed) return { outcome, usage: NO_USAGE, estimated: false, teaches: false };
+  const usage = { ...NO_USAGE, inputTokens: expected.prompt.tokens, outputTokens: outputTokens(ending, expected, estimator) };
+  return { outcome, usage, estimated: true, teaches: false };
+}
+
+/** A prompt is never free: an upstream that tells no input (or zero) leaves the estimate in force for it. */
+function fromUsage(told: Usage, outcome: Outcome, expected: Expectation, ending: Ending, estimator: Estimator): Charge {
+  const inputTold = told.inputTokens > 0;
+  const outputTold = told.outputTokens > 0 || ending.reading?.sawOutput !== true;
+  const usage = {
+    ...told,
+    inputTokens: inputTold ? told.inputTokens : expected.prompt.tokens,
+    outputTokens: outputTold ? told.outputTokens : outputTokens(ending, expected, estimator),
+  };
+  const ours = !inputTold || !outputTold;
+  return { outcome, usage, estimated: ours, teaches: !ours && outcome === 'completed' };
+}
+
+function outcomeOf({ status, fromUpstream, whole, reading }: Ending): Outcome {
+  if (status !== null && !fromUpstream) return 'local_reply';
+  if (status !== null && status >= 400) return 'upstream_failed';
+  if (reading?.sawError === true && !reading.sawOutput) return 'upstream_failed';
+  return whole ? 'completed' : 'cut';
+}
+
+/** Output without usage: counted where the body was seen and could be read; what is usual where it was not. */
+function outputTokens({ status, reading, whole }: Ending, expected: Expectation, estimator: Estimator): number {
+  if (status === null) return 0;
+  const unseen = reading === null || (reading.unreadable && !reading.sawOutput);
+  if (unseen) return whole ? expected.expectedOutputTokens : 0;
+  return estimator.countOutput(expected.model, reading.output);
+}

@@ -1,0 +1,87 @@
+import type { OutputEstimate, PromptEstimate } from '../domain/estimate.js';
+import type { Level, Shortage } from '../domain/lease.js';
+import type { Policy } from '../domain/policy.js';
+import type { PlainRefusal, Refusal } from '../domain/refusal.js';
+import type { RequestFacts } from '../domain/request.js';
+import type { Tenant } from '../domain/tenant.js';
+import type { RequestSpan } from '../domain/tracing.js';
+import type { WireApi } from '../domain/wire.js';
+import { chainOf } from '../quota/charges.js';
+import type { Admission } from './admission.js';
+import { passGates } from './gates.js';
+
+/** Who asks, by which API, under which policy. */
+export interface Subject {
+  readonly api: WireApi;
+  readonly tenant: Tenant;
+  readonly policy: Policy;
+  readonly mode: 'enforce' | 'shadow';
+  /** Id of the request and of its lease. */
+  readonly id: string;
+  readonly span: RequestSpan;
+}
+
+export interface Admitted {
+  readonly kind: 'admitted';
+  readonly facts: RequestFacts;
+  readonly prompt: PromptEstimate;
+  readonly output: OutputEstimate;
+  readonly levels: readonly Level[];
+  /** What a limit in shadow would have refused. */
+  readonly wouldRefuse: Shortage | null;
+  /** In shadow: what would have been refused for another reason than a limit's level. */
+  readonly shadowRefusal: Refusal | null;
+}
+
+export type Decision =
+  | Admitted
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly levels: readonly Level[]; readonly model: string | null }
+  /** The store failed: nothing is known, nothing was charged. */
+  | { readonly kind: 'store_failed'; readonly error: unknown };
+
+/** Decides one request: facts → estimate → gates. Never rejects. */
+export async function decide(admission: Admission, subject: Subject, body: Buffer): Promise<Decision> {
+  const parsed = subject.api.parseRequest(body);
+  if (!parsed.ok) {
+    const { field, message } = parsed.fault;
+    return refused(subject, { kind: 'bad_request', field, message }, null);
+  }
+  const { facts } = parsed;
+  const forbidden = forbiddenModel(subject, facts);
+  if (forbidden !== null && subject.mode === 'enforce') return refused(subject, forbidden, facts.model);
+  const decision = await gated(admission, subject, facts);
+  if (decision.kind !== 'admitted' || forbidden === null) return decision;
+  return { ...decision, shadowRefusal: { ...forbidden, requestId: subject.id } };
+}
+
+function refused(subject: Subject, refusal: Omit<PlainRefusal, 'requestId'>, model: string | null): Decision {
+  return { kind: 'refused', refusal: { ...refusal, requestId: subject.id }, levels: [], model };
+}
+
+function forbiddenModel({ tenant, policy }: Subject, { model }: RequestFacts): Omit<PlainRefusal, 'requestId'> | null {
+  const denier = chainOf(tenant, policy.tenants).find((member) => !member.allowsModel(model));
+  if (denier === undefined) return null;
+  return { kind: 'model_not_allowed', field: 'model', message: `The model is not in the allow-list of tenant ${denier.id}.` };
+}
+
+async function gated(admission: Admission, subject: Subject, facts: RequestFacts): Promise<Decision> {
+  const { estimator, gates, clock } = admission;
+  const { tenant, policy, id, span } = subject;
+  const estimating = span.child('estimate');
+  const prompt = estimator.prompt(tenant.id, facts);
+  const output = estimator.output(tenant.id, facts, {
+    maxOutputTokens: policy.maxOutputTokens(facts.model),
+    unknownOutputTokens: policy.unknownOutputTokens,
+  });
+  estimating.end({ 'tokenweir.prompt_tokens': prompt.tokens, 'tokenweir.output_tokens': output.reservedTokens });
+  const gating = span.child('quota');
+  try {
+    const verdict = await passGates(gates, { leaseId: id, tenant, facts, prompt, output, policy, nowMs: clock.nowMs() });
+    gating.end({ 'tokenweir.verdict': verdict.kind });
+    if (verdict.kind === 'refused') return { ...verdict, model: facts.model };
+    return { ...verdict, facts, prompt, output };
+  } catch (error) {
+    gating.end({ 'tokenweir.verdict': 'store_failed' });
+    return { kind: 'store_failed', error };
+  }
+}

@@ -1,0 +1,48 @@
+import type { Level } from '../domain/lease.js';
+import { reasonOf, type LocalAnswer, type Refusal } from '../domain/refusal.js';
+import type { WireApi } from '../domain/wire.js';
+import { rateLimitHeaders, tighter } from '../quota/rate-limit-headers.js';
+import { openAiRefusal as refuse } from '../wire/openai-refusal.js';
+import { spoofedHeaders, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
+
+/** What goes upstream with an admitted request. Answers that are counted must come uncompressed. */
+export function upstreamEdits(head: RequestHead, requestId: string, traceParent: string | null): HeaderEdits {
+  const set: [string, string][] = [['x-tokenweir-request-id', requestId]];
+  if (traceParent !== null) set.push(['traceparent', traceParent]);
+  const remove = spoofedHeaders(head.headers).filter((name) => name !== 'x-tokenweir-request-id');
+  return { set, remove: [...remove, 'accept-encoding'] };
+}
+
+/** What goes upstream with a request that is not metered. */
+export function passEdits(head: RequestHead): HeaderEdits {
+  return { set: [], remove: spoofedHeaders(head.headers) };
+}
+
+/** What an admitted request's answer tells the client: who we say it was, and how much is left. */
+export function answerEdits(response: ResponseHead, requestId: string, levels: readonly Level[], waitMs: number): HeaderEdits {
+  const limits = tighter(rateLimitHeaders(levels), (name) => response.headers.get(name));
+  return { set: [...ownHeaders(requestId, 'admitted', waitMs), ...limits], remove: [] };
+}
+
+/** A refusal in the shape of the API that was called, with our headers. */
+export function refusalAnswer(api: WireApi | null, refusal: Refusal, levels: readonly Level[]): LocalAnswer {
+  const answer = api === null ? refuse(refusal) : api.refuse(refusal);
+  const decision = `refused; reason=${reasonOf(refusal)}`;
+  return { ...answer, headers: [...answer.headers, ...ownHeaders(refusal.requestId, decision, 0), ...rateLimitHeaders(levels)] };
+}
+
+function ownHeaders(requestId: string, decision: string, waitMs: number): [string, string][] {
+  return [
+    ['x-tokenweir-request-id', requestId],
+    ['x-tokenweir-decision', decision],
+    ['x-tokenweir-wait-ms', String(Math.round(waitMs))],
+  ];
+}
+
+/** How an answer's body is framed: by its content type, else by what was asked for. */
+export function framingOf(response: ResponseHead, streamAsked: boolean): 'sse' | 'json' {
+  const type = response.headers.get('content-type') ?? '';
+  if (/^text\/event-stream\b/i.test(type)) return 'sse';
+  if (/\bjson\b/i.test(type)) return 'json';
+  return streamAsked ? 'sse' : 'json';
+}

@@ -1,0 +1,205 @@
+import type { PassReason } from '../domain/decision.js';
+import type { Policy } from '../domain/policy.js';
+import type { LocalAnswer, PlainRefusal, Refusal } from '../domain/refusal.js';
+import type { Splice } from '../domain/request.js';
+import type { WireApi } from '../domain/wire.js';
+import { NO_SPAN, type RequestSpan } from '../domain/tracing.js';
+import { routeOf } from '../wire/routes.js';
+import type { Admission } from './admission.js';
+import { decide, type Admitted, type Subject } from './deciding.js';
+import { answerEdits, framingOf, passEdits, refusalAnswer, upstreamEdits } from './edits.js';
+import { NO_EDITS, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
+import { identify } from './identify.js';
+import { Lease } from './lease.js';
+import { openingOf, requestMode, type Opening } from './opening.js';
+import { accessLogFacts, decidedPassed, decidedRefused, RecordDraft, type AccessLogFacts } from './record.js';
+
+/** What to do after the headers of a request. */
+export type HeadVerdict =
+  | { readonly kind: 'pass'; readonly edits: HeaderEdits }
+  | { readonly kind: 'answer'; readonly answer: LocalAnswer }
+  /** The body is needed. `observeOnly` (shadow): let everything pass as it comes, and show it to `decide` all the same. */
+  | { readonly kind: 'read_body'; readonly observeOnly: boolean; readonly maxBytes: number };
+
+/** What to do after the body of a request. */
+export type BodyVerdict =
+  | { readonly kind: 'forward'; readonly edits: HeaderEdits; readonly splices: readonly Splice[] }
+  | { readonly kind: 'answer'; readonly answer: LocalAnswer };
+
+/** What to do with an answer. */
+export interface ResponseVerdict {
+  readonly edits: HeaderEdits;
+  /** The decoded body is wanted by `push`. */
+  readonly read: boolean;
+  /** What `push` returns differs from the upstream's bytes: send that, and no length or encoding of the upstream's. */
+  readonly rewrites: boolean;
+}
+
+const UNREAD: ResponseVerdict = { edits: NO_EDITS, read: false, rewrites: false };
+
+/**
+ * The story of one request, from its headers to its settlement. It is driven by whoever sees the traffic, in the order of
+ * the methods here; `close` may come at any time, and whatever was taken is given back or settled exactly once.
+ */
+export class Exchange {
+  readonly #admission: Admission;
+  /** One request sees one policy, however often the file is reloaded meanwhile. */
+  readonly #policy: Policy;
+  readonly #head: RequestHead;
+  readonly #api: WireApi | null;
+  readonly #opening: Opening;
+  readonly #shadow: boolean;
+  readonly #id: string;
+  readonly #span: RequestSpan;
+  readonly #record: RecordDraft;
+  #lease: Lease | null = null;
+  #closed = false;
+  #finished = false;
+
+  constructor(admission: Admission, head: RequestHead) {
+    const { policy, templates, clock, tracing } = admission;
+    this.#policy = policy();
+    this.#admission = admission;
+    this.#head = head;
+    this.#api = routeOf(head.method, head.path);
+    const identity = identify(head, this.#policy, templates);
+    this.#opening = openingOf(head, this.#api, identity, this.#policy);
+    this.#shadow = requestMode(identity, this.#policy) === 'shadow';
+    this.#id = admission.newId();
+    this.#span = this.#opening.kind === 'meter' ? tracing.start(head.headers, head.path) : NO_SPAN;
+    this.#record = new RecordDraft(this.#id, clock.nowMs(), this.#span.traceParent, this.#api?.api ?? null);
+  }
+
+  /** Decides by the headers. */
+  begin(): HeadVerdict {
+    const opening = this.#opening;
+    switch (opening.kind) {
+      case 'pass':
+        return this.#pass(opening.why, null);
+      case 'refuse':
+        return this.#shadow ? this.#pass(opening.shadowWhy, this.#named(opening.refusal)) : this.#refuse(this.#named(opening.refusal), []);
+      case 'meter':
+        this.#record.tenant(opening.tenant, opening.keyId);
+        return { kind: 'read_body', observeOnly: this.#shadow, maxBytes: this.#policy.maxBodyBytes };
+    }
+  }
+
+  /** Decides by the whole, decoded body. Never rejects. */
+  async decide(body: Buffer): Promise<BodyVerdict> {
+    const subject = this.#subject();
+    const startMs = this.#admission.clock.nowMs();
+    const decision = await decide(this.#admission, subject, body);
+    this.#record.decisionMs = this.#admission.clock.nowMs() - startMs;
+    this.#admission.observer.decided(this.#record.decisionMs);
+    switch (decision.kind) {
+      case 'admitted':
+        return this.#admit(subject, decision, body);
+      case 'refused':
+        this.#record.model = decision.model;
+        return this.#shadow ? this.#forwardUnread(decision.refusal) : this.#refuse(decision.refusal, decision.levels);
+      case 'store_failed':
+        this.#admission.observer.fault('store', decision.error);
+        return this.#forwardUnread(null);
+    }
+  }
+
+  /** The body can't be shown to `decide`: too large, in an unknown encoding, or broken in its encoding. */
+  rejectBody(refusal: Omit<PlainRefusal, 'requestId'>): BodyVerdict {
+    return this.#shadow ? this.#forwardUnread(this.#named(refusal)) : this.#refuse(this.#named(refusal), []);
+  }
+
+  /** An answer begins. `bodyShown`: its body will come to `push`. */
+  respond(response: ResponseHead, bodyShown: boolean): ResponseVerdict {
+    this.#record.status = response.status;
+    const lease = this.#lease;
+    if (lease === null) return UNREAD;
+    lease.respond(response, bodyShown ? framingOf(response, lease.admitted.facts.stream) : null);
+    if (this.#shadow) return { ...UNREAD, read: bodyShown };
+    return { edits: answerEdits(response, this.#id, lease.admitted.levels, 0), read: bodyShown, rewrites: lease.rewrites };
+  }
+
+  /** Takes the next decoded bytes of the answer and returns what the client gets of them. */
+  push(chunk: Buffer): Buffer {
+    return this.#lease?.push(chunk) ?? chunk;
+  }
+
+  /** The answer's body could not be decoded. */
+  unreadable(error: unknown): void {
+    this.#lease?.unreadable();
+    this.#admission.observer.fault('response_unreadable', error);
+  }
+
+  /** The answer is whole. Returns what was held back, and facts for the access log. */
+  finish(): { readonly rest: Buffer; readonly facts: AccessLogFacts } {
+    const rest = this.#lease?.end() ?? Buffer.alloc(0);
+    return { rest, facts: this.#end(true) };
+  }
+
+  /** Facts for the access log as far as they are known. */
+  facts(): AccessLogFacts {
+    return accessLogFacts(this.#record.build(this.#admission.clock.nowMs()));
+  }
+
+  /** The traffic is over, whole or not. Calling it again does nothing. */
+  close(): void {
+    this.#closed = true;
+    this.#lease?.end();
+    this.#end(false);
+  }
+
+  #subject(): Subject {
+    if (this.#opening.kind !== 'meter') throw new Error('only a metered request is decided');
+    const { api, tenant } = this.#opening;
+    const mode = this.#shadow ? 'shadow' : 'enforce';
+    return { api, tenant, mode, policy: this.#policy, id: this.#id, span: this.#span };
+  }
+
+  #named(refusal: Omit<PlainRefusal, 'requestId'>): PlainRefusal {
+    return { ...refusal, requestId: this.#id };
+  }
+
+  #pass(why: PassReason, wouldRefuse: Refusal | null): { kind: 'pass'; edits: HeaderEdits } {
+    this.#record.decided = decidedPassed(why, wouldRefuse);
+    this.#admission.observer.unmetered(why);
+    return { kind: 'pass', edits: this.#shadow || why === 'off' ? NO_EDITS : passEdits(this.#head) };
+  }
+
+  #forwardUnread(wouldRefuse: Refusal | null): BodyVerdict {
+    const why = wouldRefuse === null ? 'store_failed' : 'unreadable';
+    return { kind: 'forward', edits: this.#pass(why, wouldRefuse).edits, splices: [] };
+  }
+
+  #refuse(refusal: Refusal, levels: Admitted['levels']): { kind: 'answer'; answer: LocalAnswer } {
+    this.#record.decided = decidedRefused(refusal);
+    const answer = refusalAnswer(this.#api, refusal, levels);
+    this.#record.status = answer.status;
+    this.#end(true);
+    return { kind: 'answer', answer };
+  }
+
+  #admit(subject: Subject, admitted: Admitted, body: Buffer): BodyVerdict {
+    this.#record.admitted(admitted);
+    const { facts } = admitted;
+    const asks = !this.#shadow && facts.stream && !facts.usageRequested && subject.policy.asksForUsage(facts.model);
+    const splices = asks ? subject.api.askForUsage(body) : [];
+    const lease = new Lease(this.#admission, subject, admitted, splices.length > 0, this.#record);
+    if (this.#closed) {
+      lease.cancel();
+      return { kind: 'forward', edits: NO_EDITS, splices: [] };
+    }
+    this.#lease = lease;
+    const edits = this.#shadow ? NO_EDITS : upstreamEdits(this.#head, this.#id, this.#span.traceParent);
+    return { kind: 'forward', edits, splices };
+  }
+
+  #end(whole: boolean): AccessLogFacts {
+    if (!this.#finished) {
+      this.#finished = true;
+      this.#lease?.settle(whole);
+      const record = this.#record.build(this.#admission.clock.nowMs());
+      this.#span.end(record);
+      this.#admission.observer.finished(record);
+    }
+    return this.facts();
+  }
+}

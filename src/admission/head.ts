@@ -1,0 +1,48 @@
+/** Which side of the gateway a filter stands on, told by the filter's gRPC initial metadata. */
+export type Stage = 'front' | 'back' | 'both';
+
+/** What the headers of a request tell. Header names are lower-case; a repeated header is joined by `, `. */
+export interface RequestHead {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: ReadonlyMap<string, string>;
+  /** No body follows. */
+  readonly endOfStream: boolean;
+  readonly stage: Stage;
+  /** Envoy's own id of the request, where it told one. */
+  readonly externalId: string | null;
+  /** Verified metadata that filters before us left, by namespace; undefined where there is none. */
+  readonly metadata: (namespace: string) => unknown;
+}
+
+/** What the headers of an answer tell. */
+export interface ResponseHead {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly endOfStream: boolean;
+  /** False where Envoy itself answered (no route, upstream refused, time-out). */
+  readonly fromUpstream: boolean;
+}
+
+/** Headers to set (each replacing what is there) and to remove. */
+export interface HeaderEdits {
+  readonly set: readonly (readonly [string, string])[];
+  readonly remove: readonly string[];
+}
+
+/** Leaves the headers as they are. */
+export const NO_EDITS: HeaderEdits = { set: [], remove: [] };
+
+const OWN_PREFIXES = ['x-tokenweir-', 'x-pass-x-tokenweir-', 'x-pass-x-gateway-'];
+
+/**
+ * Names of inbound headers that only we may set: a client's own copies would choose nodes or claim decisions. A gateway
+ * forwards `x-pass-NAME` as `NAME`, so those count as well.
+ */
+export function spoofedHeaders(headers: ReadonlyMap<string, string>): string[] {
+  const names: string[] = [];
+  for (const name of headers.keys()) {
+    if (name === 'x-gateway-destination-endpoint' || OWN_PREFIXES.some((prefix) => name.startsWith(prefix))) names.push(name);
+  }
+  return names;
+}

@@ -1,0 +1,126 @@
+import type { ResponseReader } from '../domain/wire.js';
+import type { Admission } from './admission.js';
+import { chargeFor, type Charge } from './charge.js';
+import type { Admitted, Subject } from './deciding.js';
+import type { ResponseHead } from './head.js';
+import { ledgerEvent, type RecordDraft } from './record.js';
+
+const NOTHING = Buffer.alloc(0);
+
+/** What an admitted request holds at the store, from its dispatch to its settlement, and what its answer tells meanwhile. */
+export class Lease {
+  #response: ResponseHead | null = null;
+  #reader: ResponseReader | null = null;
+  #rewrites = false;
+  #unreadable = false;
+  #extendedTo: number;
+  #ended = false;
+
+  constructor(
+    private readonly admission: Admission,
+    private readonly subject: Subject,
+    readonly admitted: Admitted,
+    /** We asked for usage on our own: it is hidden from the client again. */
+    private readonly askedForUsage: boolean,
+    private readonly record: RecordDraft,
+  ) {
+    this.#extendedTo = admitted.output.reservedTokens;
+    admission.observer.leaseOpened();
+  }
+
+  /** Whether the client gets other bytes than the upstream sent. */
+  get rewrites(): boolean {
+    return this.#rewrites;
+  }
+
+  /** The answer begins. `framing` null: its body is not shown to us. */
+  respond(response: ResponseHead, framing: 'sse' | 'json' | null): void {
+    this.#response = response;
+    if (framing === null || response.endOfStream) return;
+    this.#rewrites = this.askedForUsage && framing === 'sse';
+    this.#reader = this.subject.api.responseReader({ framing, hideUsage: this.#rewrites });
+  }
+
+  /** Takes the next decoded bytes of the answer and returns what the client gets. */
+  push(chunk: Buffer): Buffer {
+    if (this.#reader === null) return chunk;
+    const shown = this.#reader.push(chunk);
+    if (this.#reader.reading.sawOutput) {
+      this.record.firstTokenAtMs ??= this.admission.clock.nowMs();
+      this.#extend(this.#reader);
+    }
+    return shown;
+  }
+
+  /** No more bytes come: returns what was held back. */
+  end(): Buffer {
+    return this.#reader?.end() ?? NOTHING;
+  }
+
+  /** From here on the answer's bytes can't be read. */
+  unreadable(): void {
+    this.#unreadable = true;
+  }
+
+  /** The request never left for the upstream: everything back. */
+  cancel(): void {
+    if (!this.#close()) return;
+    const { store, settlements, clock } = this.admission;
+    settlements.run(() => store.cancel(this.subject.id, clock.nowMs()));
+  }
+
+  /** The exchange is over: charges what it truly cost, once. */
+  settle(whole: boolean): void {
+    if (!this.#close()) return;
+    const { store, settlements, clock } = this.admission;
+    const charge = this.#charge(whole);
+    this.record.charge = charge;
+    const event = ledgerEvent(this.subject, this.record.keyId, this.admitted, charge, this.#answeredBy(), {
+      startedAtMs: this.record.startedAtMs,
+      settledAtMs: clock.nowMs(),
+    });
+    settlements.run(() => store.settle(this.subject.id, charge.usage, event, clock.nowMs()));
+    this.#teach(charge);
+    if (this.#reader?.reading.unreadable === true) this.admission.observer.fault('response_unreadable', null);
+  }
+
+  #close(): boolean {
+    if (this.#ended) return false;
+    this.#ended = true;
+    this.admission.renewals.forget(this.subject.id);
+    this.admission.observer.leaseClosed();
+    return true;
+  }
+
+  /** Output beyond the reservation is charged while it runs, so that others see it at once. */
+  #extend({ reading }: ResponseReader): void {
+    const model = this.admitted.facts.model;
+    const tokens = reading.usage?.outputTokens ?? this.admission.estimator.countOutput(model, reading.output);
+    if (tokens <= this.#extendedTo) return;
+    this.#extendedTo = tokens;
+    this.admission.renewals.note(this.subject.id, tokens);
+  }
+
+  #charge(whole: boolean): Charge {
+    const reading = this.#reader === null ? null : { ...this.#reader.reading };
+    if (reading !== null && this.#unreadable) reading.unreadable = true;
+    const ending = { status: this.#response?.status ?? null, fromUpstream: this.#response?.fromUpstream ?? true, whole, reading };
+    const { prompt, output, facts } = this.admitted;
+    const expected = { model: facts.model, prompt, expectedOutputTokens: output.expectedTokens };
+    return chargeFor(ending, expected, this.admission.estimator);
+  }
+
+  #answeredBy(): { model: string | null; serviceTier: string | null } {
+    const reading = this.#reader?.reading;
+    return { model: reading?.model ?? null, serviceTier: reading?.serviceTier ?? null };
+  }
+
+  #teach({ teaches, usage }: Charge): void {
+    if (!teaches) return;
+    const { prompt, facts } = this.admitted;
+    const { inputTokens, cachedInputTokens, outputTokens } = usage;
+    const tenantId = this.subject.tenant.id;
+    this.admission.estimator.learn({ tenantId, model: facts.model, prompt, inputTokens, cachedInputTokens, outputTokens });
+    this.admission.observer.estimateRatio(facts.model, inputTokens / Math.max(1, prompt.tokens));
+  }
+}

@@ -1,0 +1,31 @@
+import type { Store } from '../domain/store.js';
+import type { Clock } from '../lib/clock.js';
+import { planCharges } from '../quota/charges.js';
+import { limitRefusal, tooLargeRefusal } from '../quota/shortage.js';
+import type { Demand, Gate, GateVerdict } from './gates.js';
+
+/** The first gate: the limits of the tenant and of those above it, in one atomic step. */
+export function quotaGate(store: Store, clock: Clock, owner: string): Gate {
+  return {
+    name: 'quota',
+    reserve: (demand) => reserve(store, owner, demand),
+    refund: async (leaseId) => {
+      await store.cancel(leaseId, clock.nowMs());
+    },
+  };
+}
+
+async function reserve(store: Store, owner: string, demand: Demand): Promise<GateVerdict> {
+  const { leaseId, tenant, facts, policy, nowMs } = demand;
+  const plan = planCharges(policy, tenant, facts.model, demand);
+  if (plan.kind === 'never_fits') return { kind: 'refused', refusal: tooLargeRefusal(plan.neverFit, leaseId), levels: [] };
+  const { enforced, wouldNeverFit } = plan;
+  // What shadow would refuse for good is charged to none of its limits, as it would not have been.
+  const shadowed = wouldNeverFit === null ? plan.shadowed : [];
+  const result = await store.reserve({ leaseId, tenantId: tenant.id, owner, nowMs, enforced, shadowed });
+  if (result.kind === 'refused') {
+    return { kind: 'refused', refusal: limitRefusal(result.shortage, tenant.id, leaseId), levels: result.levels };
+  }
+  const shadowRefusal = wouldNeverFit === null ? null : tooLargeRefusal(wouldNeverFit, leaseId);
+  return { kind: 'admitted', levels: result.levels, wouldRefuse: result.wouldRefuse, shadowRefusal };
+}

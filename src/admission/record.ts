@@ -1,0 +1,150 @@
+import type { DecisionLabel, PassReason, RequestRecord } from '../domain/decision.js';
+import type { LedgerEvent } from '../domain/lease.js';
+import type { Api } from '../domain/request.js';
+import type { Tenant } from '../domain/tenant.js';
+import { reasonOf, type Refusal } from '../domain/refusal.js';
+import { usageLines } from '../domain/usage.js';
+import { limitName } from '../quota/shortage.js';
+import type { Charge } from './charge.js';
+import type { Admitted, Subject } from './deciding.js';
+
+/** Gathers what is told about a request when it is over. */
+export class RecordDraft {
+  decided: Decided = { decision: 'passed', reason: 'client_left', refusal: null };
+  decisionMs = 0;
+  firstTokenAtMs: number | null = null;
+  status: number | null = null;
+  model: string | null = null;
+  charge: Charge | null = null;
+  #tenant: Tenant | null = null;
+  #admitted: Admitted | null = null;
+  keyId: string | null = null;
+
+  constructor(
+    readonly requestId: string,
+    readonly startedAtMs: number,
+    private readonly traceParent: string | null,
+    private readonly api: Api | null,
+  ) {}
+
+  /** Who it is, once that is known. */
+  tenant(tenant: Tenant, keyId: string | null): void {
+    this.#tenant = tenant;
+    this.keyId = keyId;
+  }
+
+  /** It was let through, and holds a lease. */
+  admitted(admitted: Admitted): void {
+    this.#admitted = admitted;
+    this.model = admitted.facts.model;
+    this.decided = decidedAdmitted(admitted);
+  }
+
+  /** The record as of now. */
+  build(nowMs: number): RequestRecord {
+    const admitted = this.#admitted;
+    return {
+      requestId: this.requestId,
+      leaseId: admitted === null ? null : this.requestId,
+      traceParent: this.traceParent,
+      tenantId: this.#tenant?.id ?? null,
+      tenantLabel: this.#tenant?.label ?? 'none',
+      keyId: this.keyId,
+      api: this.api,
+      model: this.model,
+      stream: admitted?.facts.stream ?? false,
+      ...this.decided,
+      wouldRefuse: admitted?.wouldRefuse ?? null,
+      outcome: this.charge?.outcome ?? null,
+      status: this.status,
+      estimatedInputTokens: admitted?.prompt.tokens ?? 0,
+      reservedOutputTokens: admitted?.output.reservedTokens ?? 0,
+      usage: this.charge?.usage ?? null,
+      estimated: this.charge?.estimated ?? false,
+      decisionMs: this.decisionMs,
+      firstTokenMs: this.firstTokenAtMs === null ? null : this.firstTokenAtMs - this.startedAtMs,
+      totalMs: nowMs - this.startedAtMs,
+    };
+  }
+}
+
+/** How the request was decided, once it was. */
+export interface Decided {
+  readonly decision: DecisionLabel;
+  readonly reason: string;
+  readonly refusal: Refusal | null;
+}
+
+/** Label of an admitted request: in shadow it may be one that would have been refused. */
+function decidedAdmitted({ wouldRefuse, shadowRefusal }: Admitted): Decided {
+  if (shadowRefusal !== null) return { decision: 'would_refuse', reason: reasonOf(shadowRefusal), refusal: shadowRefusal };
+  if (wouldRefuse !== null) return { decision: 'would_refuse', reason: limitName(wouldRefuse.level.dimension), refusal: null };
+  return { decision: 'admitted', reason: 'none', refusal: null };
+}
+
+export function decidedRefused(refusal: Refusal): Decided {
+  return { decision: 'refused', reason: reasonOf(refusal), refusal };
+}
+
+export function decidedPassed(why: PassReason, wouldRefuse: Refusal | null): Decided {
+  if (wouldRefuse !== null) return { decision: 'would_refuse', reason: reasonOf(wouldRefuse), refusal: wouldRefuse };
+  return { decision: 'passed', reason: why, refusal: null };
+}
+
+/** What the ledger keeps of a settled request. */
+export function ledgerEvent(
+  subject: Subject,
+  keyId: string | null,
+  admitted: Admitted,
+  charge: Charge,
+  answeredBy: { readonly model: string | null; readonly serviceTier: string | null },
+  times: { readonly startedAtMs: number; readonly settledAtMs: number },
+): LedgerEvent {
+  const { usage } = charge;
+  return {
+    leaseId: subject.id,
+    requestId: subject.id,
+    tenantId: subject.tenant.id,
+    parentId: subject.tenant.parentId,
+    keyId,
+    api: subject.api.api,
+    model: admitted.facts.model,
+    pool: null,
+    node: null,
+    session: null,
+    costNanoUsd: null,
+    outcome: charge.outcome,
+    estimated: charge.estimated,
+    lines: usageLines(usage, answeredBy.model ?? admitted.facts.model, answeredBy.serviceTier),
+    inputTokens: usage.inputTokens,
+    cachedInputTokens: usage.cachedInputTokens,
+    outputTokens: usage.outputTokens,
+    reasoningTokens: usage.reasoningTokens,
+    reservedInputTokens: admitted.prompt.tokens,
+    reservedOutputTokens: admitted.output.reservedTokens,
+    ...times,
+  };
+}
+
+/** Facts for Envoy's access log (dynamic metadata, namespace `tokenweir`). */
+export type AccessLogFacts = Readonly<Record<string, string | number | boolean>>;
+
+/** The facts of a record that operators ask an access log for; those that are not known are left out. */
+export function accessLogFacts(record: RequestRecord): AccessLogFacts {
+  const facts = {
+    request_id: record.requestId,
+    tenant: record.tenantId,
+    model: record.model,
+    decision: record.decision,
+    reason: record.reason,
+    outcome: record.outcome,
+    estimated_input_tokens: record.estimatedInputTokens,
+    reserved_output_tokens: record.reservedOutputTokens,
+    input_tokens: record.usage?.inputTokens ?? null,
+    cached_input_tokens: record.usage?.cachedInputTokens ?? null,
+    output_tokens: record.usage?.outputTokens ?? null,
+    reasoning_tokens: record.usage?.reasoningTokens ?? null,
+    usage_estimated: record.estimated,
+  };
+  return Object.fromEntries(Object.entries(facts).filter((entry): entry is [string, string | number | boolean] => entry[1] !== null));
+}

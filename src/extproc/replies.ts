@@ -1,0 +1,67 @@
+import type { HeaderEdits } from '../admission/head.js';
+import type { LocalAnswer } from '../domain/refusal.js';
+import type { Reply, Struct } from './protocol.js';
+
+type HeaderMutation = NonNullable<NonNullable<NonNullable<Reply['immediate_response']>['headers']>>;
+type BodyMutation = { body: Buffer } | { clear_body: true } | { streamed_response: { body: Buffer; end_of_stream: boolean } };
+
+/** The phase of a message that a reply belongs to. */
+export type Phase = 'request' | 'response';
+
+/** Envoy would append by default, and reads `raw_value` only. */
+function headerMutation({ set, remove }: HeaderEdits): HeaderMutation {
+  return {
+    set_headers: set.map(([key, value]) => ({
+      header: { key, raw_value: Buffer.from(value, 'utf8') },
+      append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
+    })),
+    remove_headers: [...remove],
+  };
+}
+
+function common(edits: HeaderEdits | null, body: BodyMutation | null) {
+  return {
+    response: {
+      ...(edits === null || edits.set.length + edits.remove.length === 0 ? {} : { header_mutation: headerMutation(edits) }),
+      ...(body === null ? {} : { body_mutation: body }),
+    },
+  };
+}
+
+/** Goes on after headers, with edits. */
+export function headersReply(phase: Phase, edits: HeaderEdits): Reply {
+  return { [`${phase}_headers`]: common(edits, null) };
+}
+
+/** Goes on after a body message. `body` null leaves it as it is; `edits` count where the headers have not left yet. */
+export function bodyReply(phase: Phase, body: Buffer | null, edits: HeaderEdits | null = null): Reply {
+  const mutation: BodyMutation | null = body === null ? null : body.length === 0 ? { clear_body: true } : { body };
+  return { [`${phase}_body`]: common(edits, mutation) };
+}
+
+/** A piece of body that we send on ourselves (FULL_DUPLEX_STREAMED). */
+export function duplexChunk(phase: Phase, body: Buffer, endOfStream: boolean): Reply {
+  return { [`${phase}_body`]: common(null, { streamed_response: { body, end_of_stream: endOfStream } }) };
+}
+
+/** Goes on after trailers. */
+export function trailersReply(phase: Phase): Reply {
+  return { [`${phase}_trailers`]: {} };
+}
+
+/** Answers the client in place of the upstream. */
+export function immediateReply(answer: LocalAnswer): Reply {
+  return {
+    immediate_response: {
+      status: { code: answer.status },
+      headers: headerMutation({ set: answer.headers, remove: [] }),
+      body: Buffer.from(answer.body, 'utf8'),
+      details: 'tokenweir',
+    },
+  };
+}
+
+/** The same reply, with facts for the access log. */
+export function withMetadata(reply: Reply, metadata: Struct): Reply {
+  return { ...reply, dynamic_metadata: metadata };
+}

@@ -1,0 +1,204 @@
+import type { Exchange, BodyVerdict } from '../admission/exchange.js';
+import type { HeaderEdits } from '../admission/head.js';
+import { NO_EDITS } from '../admission/head.js';
+import type { Splice } from '../domain/request.js';
+import { applySplices } from '../wire/splice.js';
+import { decodeWhole } from './content-coding.js';
+import type { BodyModes } from './modes.js';
+import type { Reply } from './protocol.js';
+import { bodyReply, duplexChunk, headersReply, immediateReply, trailersReply } from './replies.js';
+
+const DUPLEX_PIECE_BYTES = 256 * 1024;
+
+/**
+ * The request half of a session.
+ * `reading`: everything waits for the decision. `observing` (shadow): everything passes at once and is looked at beside.
+ * `passing`: forwarded, nothing is looked at any more. `answered`: the client got our answer, nothing may follow.
+ */
+type State = 'reading' | 'deciding' | 'observing' | 'passing' | 'answered';
+
+export class RequestSide {
+  #state: State = 'passing';
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #maxBytes = 0;
+  #ended = false;
+  #trailersPending = false;
+
+  constructor(
+    private readonly exchange: Exchange,
+    private readonly modes: BodyModes,
+    /** `content-encoding` of the body. */
+    private readonly encoding: string | undefined,
+    private readonly send: (reply: Reply) => void,
+  ) {}
+
+  /** Nothing has left for the upstream, and nothing was answered. */
+  get undecided(): boolean {
+    return this.#state === 'reading' || this.#state === 'deciding';
+  }
+
+  /** Envoy has answered the client on its own meanwhile: whatever is decided now, nothing is sent. */
+  abandon(): void {
+    this.#state = 'answered';
+    this.#chunks = [];
+  }
+
+  headers(): void {
+    const verdict = this.exchange.begin();
+    switch (verdict.kind) {
+      case 'pass':
+        this.send(headersReply('request', verdict.edits));
+        return;
+      case 'answer':
+        this.#answer(immediateReply(verdict.answer));
+        return;
+      case 'read_body':
+        this.#maxBytes = verdict.maxBytes;
+        this.#state = verdict.observeOnly ? 'observing' : 'reading';
+        // Envoy buffers only once it has this reply, and keeps the headers back until the body is answered. In duplex
+        // mode the reply itself lets the headers go, so it waits for the decision.
+        if (this.modes.request === 'whole' || verdict.observeOnly) this.send(headersReply('request', NO_EDITS));
+    }
+  }
+
+  async body(chunk: Buffer, endOfStream: boolean): Promise<void> {
+    // Envoy may send the last chunk of a duplex stream twice (envoyproxy/envoy#46237); a second reply would be spurious.
+    if (this.#state === 'answered' || this.#ended) return;
+    this.#ended = endOfStream;
+    const whole = endOfStream || this.modes.request === 'whole';
+    switch (this.#state) {
+      case 'passing':
+        this.#passOn(chunk, endOfStream);
+        return;
+      case 'observing':
+        this.#passOn(chunk, endOfStream);
+        this.#collect(chunk);
+        if (whole) await this.#observe();
+        return;
+      case 'reading':
+        this.#collect(chunk);
+        if (whole || this.#bytes > this.#maxBytes) await this.#decide();
+        return;
+      case 'deciding':
+        // Bytes after the size bound was hit: the answer is on its way.
+        return;
+    }
+  }
+
+  async trailers(): Promise<void> {
+    switch (this.#state) {
+      case 'answered':
+        return;
+      case 'reading':
+        this.#trailersPending = true;
+        await this.#decide();
+        return;
+      case 'deciding':
+        this.#trailersPending = true;
+        return;
+      case 'observing':
+        this.send(trailersReply('request'));
+        if (this.modes.request === 'duplex') await this.#observe();
+        return;
+      case 'passing':
+        this.send(trailersReply('request'));
+    }
+  }
+
+  #collect(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes <= this.#maxBytes) this.#chunks.push(chunk);
+  }
+
+  #passOn(chunk: Buffer, endOfStream: boolean): void {
+    if (this.modes.request === 'whole') this.send(bodyReply('request', null));
+    else if (chunk.length > 0 || endOfStream) this.send(duplexChunk('request', chunk, endOfStream));
+  }
+
+  /** Shadow: the traffic has gone on; this only takes note. */
+  async #observe(): Promise<void> {
+    this.#state = 'passing';
+    await this.#verdict();
+    this.#chunks = [];
+  }
+
+  async #decide(): Promise<void> {
+    this.#state = 'deciding';
+    const { verdict, decoded } = await this.#verdict();
+    // The client, or Envoy, may have ended it meanwhile.
+    if (this.#state !== 'deciding') return;
+    if (verdict.kind === 'answer') {
+      this.#answer(immediateReply(verdict.answer));
+      return;
+    }
+    this.#state = 'passing';
+    this.#forward(verdict.edits, verdict.splices, decoded);
+    this.#chunks = [];
+  }
+
+  /** The decision, and the body it was made on. */
+  async #verdict(): Promise<{ verdict: BodyVerdict; decoded: Buffer }> {
+    const maxBytes = this.#maxBytes;
+    const raw = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
+    if (this.#bytes > maxBytes) return { verdict: this.#tooLarge(), decoded: raw };
+    if (this.encoding === undefined) return { verdict: await this.exchange.decide(raw), decoded: raw };
+    const decoded = await decodeWhole(raw, this.encoding, maxBytes);
+    if (decoded.ok) return { verdict: await this.exchange.decide(decoded.body), decoded: decoded.body };
+    if (decoded.why === 'too_large') return { verdict: this.#tooLarge(), decoded: raw };
+    return { verdict: this.#badEncoding(decoded.why), decoded: raw };
+  }
+
+  #tooLarge(): BodyVerdict {
+    const message = `The request body is larger than the ${this.#maxBytes} bytes that are read here.`;
+    return this.exchange.rejectBody({ kind: 'body_too_large', field: null, message });
+  }
+
+  #badEncoding(why: 'unsupported' | 'corrupt'): BodyVerdict {
+    const name = JSON.stringify((this.encoding ?? '').slice(0, 64));
+    if (why === 'corrupt') {
+      return this.exchange.rejectBody({ kind: 'bad_request', field: null, message: `The request body is not valid ${name}.` });
+    }
+    const message = `The content-encoding ${name} can't be read here: use gzip, deflate, br, zstd or none.`;
+    return this.exchange.rejectBody({ kind: 'unsupported_encoding', field: null, message });
+  }
+
+  #answer(reply: Reply): void {
+    this.#state = 'answered';
+    this.#chunks = [];
+    this.send(reply);
+  }
+
+  #forward(edits: HeaderEdits, splices: readonly Splice[], decoded: Buffer): void {
+    const edited = splices.length === 0 ? null : applySplices(decoded, splices);
+    const allEdits = edited === null ? edits : this.#editedBodyEdits(edits, edited.length);
+    if (this.modes.request === 'whole') this.#forwardWhole(edited, allEdits);
+    else this.#forwardDuplex(edited, allEdits);
+  }
+
+  /** An edited body has another length, and goes on decoded. Duplex bodies go on chunked, without a length. */
+  #editedBodyEdits({ set, remove }: HeaderEdits, bytes: number): HeaderEdits {
+    const length: [string, string][] = this.modes.request === 'whole' ? [['content-length', String(bytes)]] : [];
+    return { set: [...set, ...length], remove: this.encoding === undefined ? remove : [...remove, 'content-encoding'] };
+  }
+
+  #forwardWhole(edited: Buffer | null, edits: HeaderEdits): void {
+    // Trailers without any body: there is no body message to answer.
+    if (this.#trailersPending) this.send(trailersReply('request'));
+    else this.send(bodyReply('request', edited, edits));
+  }
+
+  #forwardDuplex(edited: Buffer | null, edits: HeaderEdits): void {
+    this.send(headersReply('request', edits));
+    const pieces = (edited === null ? this.#chunks : piecesOf(edited)).filter((piece) => piece.length > 0);
+    const last = pieces.length - 1;
+    pieces.forEach((piece, i) => this.send(duplexChunk('request', piece, i === last && !this.#trailersPending)));
+    if (this.#trailersPending) this.send(trailersReply('request'));
+    else if (pieces.length === 0) this.send(duplexChunk('request', Buffer.alloc(0), true));
+  }
+}
+
+function piecesOf(body: Buffer): Buffer[] {
+  const count = Math.ceil(body.length / DUPLEX_PIECE_BYTES);
+  return Array.from({ length: count }, (_, i) => body.subarray(i * DUPLEX_PIECE_BYTES, (i + 1) * DUPLEX_PIECE_BYTES));
+}

@@ -1,0 +1,144 @@
+import type { Exchange, ResponseVerdict } from '../admission/exchange.js';
+import type { HeaderEdits, ResponseHead } from '../admission/head.js';
+import type { AccessLogFacts } from '../admission/record.js';
+import { codingsOf, createDecoder, type Decoder } from './content-coding.js';
+import type { BodyModes } from './modes.js';
+import type { Reply } from './protocol.js';
+import { bodyReply, duplexChunk, headersReply, trailersReply, withMetadata } from './replies.js';
+import { toMetadata } from './struct.js';
+
+const NOTHING = Buffer.alloc(0);
+
+/** Answers are decoded only to be read: more than this in one answer is no LLM's text. */
+const MAX_DECODED_BYTES = 256 * 1024 * 1024;
+
+/** The response half of a session: shows the exchange every byte, and sends on what the client gets. */
+export class ResponseSide {
+  #verdict: ResponseVerdict = { edits: { set: [], remove: [] }, read: false, rewrites: false };
+  #decoder: Decoder | null = null;
+  #ended = false;
+  /** Decoding is asynchronous: everything behind a decoder happens in this order. */
+  #tail: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly exchange: Exchange,
+    private readonly modes: BodyModes,
+    private readonly send: (reply: Reply) => void,
+    private readonly onFault: (error: unknown) => void,
+  ) {}
+
+  headers(response: ResponseHead): void {
+    this.#verdict = this.exchange.respond(response, this.modes.response !== 'none');
+    if (this.#verdict.read) this.#prepareReading(response);
+    const reply = headersReply('response', this.#headerEdits(response));
+    if (!response.endOfStream) this.send(reply);
+    else this.send(this.#withFacts(reply, this.#finish().facts));
+  }
+
+  body(chunk: Buffer, endOfStream: boolean): void {
+    if (this.#ended) return;
+    this.#ended = endOfStream;
+    if (this.#decoder !== null) this.#bodyBehindDecoder(this.#decoder, chunk, endOfStream);
+    else this.#sendOn(chunk, this.#read(chunk), endOfStream);
+  }
+
+  trailers(): void {
+    this.#ended = true;
+    this.#inOrder(async () => {
+      const decodedRest = this.#verdict.rewrites ? this.#read(await this.#decodedEnd()) : NOTHING;
+      const { rest, facts } = this.#finish();
+      const out = Buffer.concat([decodedRest, rest]);
+      if (out.length > 0 && this.modes.response === 'duplex') this.send(duplexChunk('response', out, false));
+      this.send(this.#withFacts(trailersReply('response'), facts));
+    });
+  }
+
+  /** The stream is gone: what is still being decoded is read to its end, then the exchange is closed. */
+  close(): void {
+    if (this.#decoder === null) {
+      this.exchange.close();
+      return;
+    }
+    this.#inOrder(async () => {
+      if (!this.#ended) this.#read(await this.#decodedEnd());
+      this.#decoder?.close();
+      this.exchange.close();
+    });
+  }
+
+  #prepareReading(response: ResponseHead): void {
+    const codings = codingsOf(response.headers.get('content-encoding'));
+    if (codings === null) {
+      this.exchange.unreadable(new Error('unknown content-encoding of an answer'));
+      this.#verdict = { ...this.#verdict, read: false, rewrites: false };
+    } else if (codings.length > 0 && this.modes.response !== 'none') {
+      this.#decoder = createDecoder(codings, MAX_DECODED_BYTES);
+    }
+  }
+
+  #headerEdits({ headers }: ResponseHead): HeaderEdits {
+    const { edits, rewrites } = this.#verdict;
+    if (!rewrites) return edits;
+    const changed = this.#decoder === null ? ['content-length'] : ['content-length', 'content-encoding'];
+    return { set: edits.set, remove: [...edits.remove, ...changed.filter((name) => headers.has(name))] };
+  }
+
+  #read(decoded: Buffer): Buffer {
+    return this.#verdict.read && decoded.length > 0 ? this.exchange.push(decoded) : decoded;
+  }
+
+  #finish(): { rest: Buffer; facts: AccessLogFacts } {
+    return this.exchange.finish();
+  }
+
+  /** `shown` is what the client gets of this chunk, before the end adds what was held back. */
+  #sendOn(chunk: Buffer, shown: Buffer, endOfStream: boolean): void {
+    const end = endOfStream ? this.#finish() : null;
+    const out = end !== null && end.rest.length > 0 ? Buffer.concat([shown, end.rest]) : shown;
+    const reply = this.#chunkReply(chunk, out, endOfStream);
+    if (reply !== null) this.send(end === null ? reply : this.#withFacts(reply, end.facts));
+  }
+
+  #chunkReply(chunk: Buffer, out: Buffer, endOfStream: boolean): Reply | null {
+    if (this.modes.response !== 'duplex') return bodyReply('response', out === chunk ? null : out);
+    return out.length > 0 || endOfStream ? duplexChunk('response', out, endOfStream) : null;
+  }
+
+  /** Where the client gets the upstream's own bytes they go on at once, and are decoded beside; else decoding comes first. */
+  #bodyBehindDecoder(decoder: Decoder, chunk: Buffer, endOfStream: boolean): void {
+    const { rewrites } = this.#verdict;
+    if (!rewrites) {
+      const reply = this.#chunkReply(chunk, chunk, endOfStream);
+      if (reply !== null) this.send(endOfStream ? this.#withFacts(reply, this.exchange.facts()) : reply);
+    }
+    this.#inOrder(async () => {
+      const decoded = await this.#decoded(() => decoder.push(chunk), chunk);
+      const last = endOfStream ? await this.#decodedEnd() : NOTHING;
+      const shown = this.#read(last.length > 0 ? Buffer.concat([decoded, last]) : decoded);
+      if (rewrites) this.#sendOn(chunk, shown, endOfStream);
+      else if (endOfStream) this.#finish();
+    });
+  }
+
+  #decodedEnd(): Promise<Buffer> {
+    return this.#decoded(() => this.#decoder?.end() ?? Promise.resolve(NOTHING));
+  }
+
+  /** Bytes that are not of the coding they claim are the upstream's fault: they pass as they came. */
+  async #decoded(decode: () => Promise<Buffer>, asItCame: Buffer = NOTHING): Promise<Buffer> {
+    try {
+      return await decode();
+    } catch (error) {
+      this.exchange.unreadable(error);
+      return asItCame;
+    }
+  }
+
+  #inOrder(step: () => Promise<void>): void {
+    this.#tail = this.#tail.then(step).catch(this.onFault);
+  }
+
+  #withFacts(reply: Reply, facts: AccessLogFacts): Reply {
+    return withMetadata(reply, toMetadata('tokenweir', facts));
+  }
+}

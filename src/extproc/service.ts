@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import { Server, ServerCredentials, status, type ServerDuplexStream } from '@grpc/grpc-js';
+import { HealthImplementation } from 'grpc-health-check';
+import type { Admission } from '../admission/admission.js';
+import type { Stage } from '../admission/head.js';
+import type { Clock } from '../lib/clock.js';
+import { externalProcessorService, type EnvoyMessage, type Reply } from './protocol.js';
+import { Session } from './session.js';
+
+/** Files of a server's certificate; with `clientCaFile` clients must show a certificate of that authority (mTLS). */
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly clientCaFile: string | null;
+}
+
+export interface ProcessorOptions {
+  readonly admission: Admission;
+  readonly clock: Clock;
+  /** `host:port` or `unix:/path`. */
+  readonly listen: string;
+  readonly tls: TlsFiles | null;
+  /** Largest request body that is read, in bytes: a message may be a little larger. */
+  readonly maxBodyBytes: number;
+}
+
+/** The ext_proc service. */
+export interface Processor {
+  /** Binds and serves. @returns the port, 0 for a Unix socket. Rejects with a sentence where it can't bind. */
+  start(): Promise<number>;
+  /** Tells health checks that no new work should come. */
+  markDraining(): void;
+  /** Takes no new streams and waits for those that are open; after `timeoutMs` they are cut. */
+  drain(timeoutMs: number): Promise<void>;
+}
+
+const SERVICE_NAME = 'envoy.service.ext_proc.v3.ExternalProcessor';
+const MESSAGE_OVERHEAD_BYTES = 1024 * 1024;
+
+type Call = ServerDuplexStream<EnvoyMessage, Reply>;
+
+export function createProcessor(options: ProcessorOptions): Processor {
+  const { admission, clock, listen, maxBodyBytes } = options;
+  const sessions = new Set<Session>();
+  const health = new HealthImplementation({ '': 'SERVING', [SERVICE_NAME]: 'SERVING' });
+  const server = new Server({
+    'grpc.max_receive_message_length': maxBodyBytes + MESSAGE_OVERHEAD_BYTES,
+    'grpc.max_send_message_length': -1,
+  });
+  server.addService(externalProcessorService(), { Process: (call: Call) => serve(call, admission, sessions) });
+  health.addToServer(server);
+  return {
+    start: async () => bind(server, listen, await credentialsOf(options.tls)),
+    markDraining: () => {
+      health.setStatus('', 'NOT_SERVING');
+      health.setStatus(SERVICE_NAME, 'NOT_SERVING');
+    },
+    drain: (timeoutMs) => drain(server, sessions, clock, timeoutMs),
+  };
+}
+
+function serve(call: Call, admission: Admission, sessions: Set<Session>): void {
+  const session = new Session(admission, stageOf(call), {
+    send: (reply) => {
+      call.write(reply);
+    },
+    fail: (kind, message) => {
+      const code = kind === 'session' ? status.INTERNAL : status.FAILED_PRECONDITION;
+      call.emit('error', { code, details: message });
+    },
+  });
+  sessions.add(session);
+  admission.observer.streamOpened();
+  const close = (): void => {
+    session.close();
+    if (sessions.delete(session)) admission.observer.streamClosed();
+  };
+  call.on('data', (message: EnvoyMessage) => {
+    session.receive(message);
+  });
+  call.on('end', () => {
+    close();
+    call.end();
+  });
+  // Envoy ends a stream by resetting it: neither is an error of anybody.
+  call.on('cancelled', close);
+  call.on('error', close);
+  call.on('close', close);
+}
+
+function stageOf(call: Call): Stage {
+  const [stage] = call.metadata.get('x-tokenweir-stage');
+  return stage === 'front' || stage === 'back' ? stage : 'both';
+}
+
+async function credentialsOf(tls: TlsFiles | null): Promise<ServerCredentials> {
+  if (tls === null) return ServerCredentials.createInsecure();
+  const [cert_chain, private_key] = await Promise.all([readFile(tls.certFile), readFile(tls.keyFile)]);
+  const clientCa = tls.clientCaFile === null ? null : await readFile(tls.clientCaFile);
+  return ServerCredentials.createSsl(clientCa, [{ cert_chain, private_key }], clientCa !== null);
+}
+
+function bind(server: Server, listen: string, credentials: ServerCredentials): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(listen, credentials, (error, port) => {
+      if (error === null) resolve(port);
+      else reject(new Error(`can't listen for Envoy on ${listen} (server.extProc): ${error.message}`));
+    });
+  });
+}
+
+async function drain(server: Server, sessions: Set<Session>, clock: Clock, timeoutMs: number): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const cancelTimer = clock.after(timeoutMs, () => {
+      for (const session of sessions) session.close();
+      server.forceShutdown();
+      resolve();
+    });
+    server.tryShutdown(() => {
+      cancelTimer();
+      resolve();
+    });
+  });
+}
