@@ -1,4 +1,4 @@
-import { readFileSync, unlinkSync } from 'node:fs';
+import { lstatSync, readFileSync, unlinkSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 
@@ -47,7 +47,7 @@ export async function listen(server: Server, address: ListenAddress): Promise<Li
   try {
     await listenOnce(server, address);
   } catch (error) {
-    if (address.kind !== 'unix' || codeOf(error) !== 'EADDRINUSE' || (await isAlive(address.path))) throw explained(error, address);
+    if (address.kind !== 'unix' || codeOf(error) !== 'EADDRINUSE' || !(await isDeadSocket(address.path))) throw explained(error, address);
     unlinkSync(address.path);
     await listenOnce(server, address).catch((again: unknown) => {
       throw explained(again, address);
@@ -67,14 +67,16 @@ function listenOnce(server: Server, address: ListenAddress): Promise<void> {
   });
 }
 
-function isAlive(path: string): Promise<boolean> {
+/** A socket on which nobody answers. Anything else at that path is not ours to remove. */
+async function isDeadSocket(path: string): Promise<boolean> {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return false;
   return new Promise((resolve) => {
     const socket = connect(path, () => {
       socket.destroy();
-      resolve(true);
+      resolve(false);
     });
     socket.once('error', (error) => {
-      resolve(codeOf(error) !== 'ECONNREFUSED');
+      resolve(codeOf(error) === 'ECONNREFUSED');
     });
   });
 }

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { createRouter, type AdminSources } from '../../../src/admin/routes.js';
+import { buildStatus } from '../../../src/admin/status.js';
+import { VirtualClock } from '../../../src/lib/virtual-clock.js';
+import { policy } from './policies.js';
+
+const EMPTY = { leases: 0, levels: [], totals: new Map() };
+
+function router(sources: Partial<AdminSources> = {}, token: string | null = null) {
+  const clock = new VirtualClock(0);
+  const all: AdminSources = {
+    health: () => ({ ready: true, draining: false }),
+    metrics: async () => ({ contentType: 'text/plain; version=0.0.4', body: 'up 1\n' }),
+    status: async () => buildStatus(policy([]), [], EMPTY),
+    ...sources,
+  };
+  const route = createRouter(all, token, clock);
+  const ask = (target: string, authorization?: string, method = 'GET') => route({ method, target, authorization });
+  return { ask, clock };
+}
+
+describe('admin routes (point 8)', () => {
+  it('tell readiness with its reason, and health all the while', async () => {
+    const states = [
+      { ready: false, draining: false, status: 503, body: 'starting\n' },
+      { ready: true, draining: false, status: 200, body: 'ready\n' },
+      { ready: true, draining: true, status: 503, body: 'draining\n' },
+    ];
+    for (const { status, body, ...state } of states) {
+      const { ask } = router({ health: () => state });
+      expect(await ask('/readyz')).toMatchObject({ status, body });
+      expect(await ask('/healthz')).toMatchObject({ status: 200 });
+    }
+  });
+
+  it('serve metrics and status, whatever the query', async () => {
+    const { ask } = router();
+    expect(await ask('/metrics?x=1')).toMatchObject({ status: 200, contentType: 'text/plain; version=0.0.4', body: 'up 1\n' });
+    const status = await ask('/status');
+    expect(status.contentType).toContain('application/json');
+    expect(JSON.parse(status.body)).toMatchObject({ leases: 0, waiting: 0, tenants: {}, pools: {} });
+  });
+
+  it('need the token for what names tenants, and leave probes open', async () => {
+    const { ask } = router({ ledger: async () => [] }, 's3cret');
+    for (const target of ['/metrics', '/status', '/ledger']) {
+      for (const wrong of [undefined, '', 'Bearer', 'Bearer s3cre', 'Bearer s3crett', 'Basic s3cret', 's3cret']) {
+        expect(await ask(target, wrong)).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } });
+      }
+      expect((await ask(target, 'Bearer s3cret')).status).toBe(200);
+      expect((await ask(target, 'bearer s3cret')).status).toBe(200);
+    }
+    expect((await ask('/healthz')).status).toBe(200);
+    expect((await ask('/readyz')).status).toBe(200);
+  });
+
+  it('answer 404 to unknown paths and 405 to other methods', async () => {
+    const { ask } = router();
+    for (const target of ['/', '', '//status', '/status/', '/__proto__', '/ledger']) expect((await ask(target)).status).toBe(404);
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      expect(await ask('/status', undefined, method)).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
+    }
+  });
+
+  it('bound how many events the ledger shows', async () => {
+    const asked: number[] = [];
+    const { ask } = router({
+      ledger: async (limit) => {
+        asked.push(limit);
+        return [];
+      },
+    });
+    for (const query of ['', '?limit=5', '?limit=999999999', '?limit=-1', '?limit=x']) {
+      expect((await ask(`/ledger${query}`)).body).toBe('{"events":[]}\n');
+    }
+    expect(asked).toEqual([100, 5, 1_000, 100, 100]);
+  });
+
+  it('tell nothing of an error but that there was one', async () => {
+    const { ask } = router({ status: () => Promise.reject(new Error('redis://user:secret@host is away')) });
+    expect(await ask('/status')).toMatchObject({ status: 500, body: 'failed\n' });
+  });
+
+  it('do not hang where the store does', async () => {
+    const { ask, clock } = router({ status: () => new Promise(() => undefined) });
+    const answer = ask('/status');
+    clock.advance(5_000);
+    expect((await answer).status).toBe(503);
+  });
+});
