@@ -134,7 +134,8 @@ function countsInput(dimension: LimitDimension): boolean {
 
 /** Input tokens as the limit counts them, a whole number. */
 function countedInput(limit: Limit, prompt: PromptEstimate, tokens: number): number {
-  return Math.ceil(limit.countCachedInput ? tokens : tokens * (1 - prompt.cachedShare));
+  const whole = Math.ceil(tokens);
+  return limit.countCachedInput ? whole : Math.max(0, whole - Math.round(tokens * prompt.cachedShare));
 }
 
 /** Judged by what the request needs at the very least, so that a poor estimate never turns into a final refusal. */
