@@ -6,7 +6,7 @@ import type { LogDestination } from './log-destination.js';
 import { errorFields, isSecretName, REDACTED, scrub } from './redact.js';
 import { requestFields } from './request-fields.js';
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 /** Flat facts of a line. Fields whose name sounds like a secret or like content are not written. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;

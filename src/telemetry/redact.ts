@@ -9,24 +9,29 @@ const NAMED_SECRET = /((?:authorization|cookie|password|passwd|secret|credential
 /** Long values only: `unknown key: limts` is what an operator needs to read. */
 const NAMED_KEY = /((?:key|token)["']?\s*[:=]\s*["']?)[^\s"',;]{12,}/gi;
 const KEY_SHAPED = /\b(?:sk|pk|rk|key|api|xai|gsk|hf|ghp|AIza|AKIA)[-_]?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}/g;
-const USER_INFO = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi;
-const MAX_TEXT = 500;
+const USER_INFO = /(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@]+@/gi;
+const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}]/gu;
+/** Enough for all problems of a configuration file. */
+const MAX_TEXT = 4_000;
 
 /** Whether a field of this name may hold a secret or what a client said. */
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
 }
 
-/** Free text made fit for the log: what looks like a credential is cut out, then control characters and length are bounded. */
+/**
+ * Free text made fit for the log: what looks like a credential is cut out, the length is bounded, control characters go.
+ * Line ends stay, for JSON escapes them.
+ */
 export function scrub(text: string): string {
   const scrubbed = text
-    .slice(0, MAX_TEXT * 4)
+    .slice(0, MAX_TEXT)
     .replace(USER_INFO, `$1${REDACTED}@`)
     .replace(BEARER, `$1 ${REDACTED}`)
     .replace(NAMED_SECRET, `$1${REDACTED}`)
     .replace(NAMED_KEY, `$1${REDACTED}`)
     .replace(KEY_SHAPED, REDACTED);
-  return cleanLabel(scrubbed, MAX_TEXT);
+  return scrubbed.replace(UNPRINTABLE, '_');
 }
 
 /** What is told of an error. */

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { Metrics } from '../../../src/telemetry/metrics.js';
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
+}
+
+const PATH = fileURLToPath(new URL('../../../deploy/prometheus/tokenweir.rules.yml', import.meta.url));
+const rules = (parse(readFileSync(PATH, 'utf8')) as Rules).groups.flatMap((group) => group.rules);
+
+/** Names of all metrics that the processor has, with those that a histogram adds. */
+async function knownNames(): Promise<Set<string>> {
+  const metrics = new Metrics({ version: '0', processMetrics: true });
+  const { body } = await metrics.text();
+  metrics.close();
+  const typed = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+  return new Set(typed.flatMap(([, name = '', type]) => (type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name])));
+}
+
+describe('alert rules', () => {
+  it('look at metrics that exist', async () => {
+    const known = await knownNames();
+    const used = rules.flatMap(({ expr }) => expr.match(/\btokenweir_[a-z_]+/g) ?? []);
+    expect(used.length).toBeGreaterThan(5);
+    expect(used.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  it('see Envoy’s fail-open counter, with and without a stat_prefix of the filter', () => {
+    const expr = rules.find(({ alert }) => alert === 'TokenweirFailOpen')?.expr ?? '';
+    const name = new RegExp(`^${/__name__=~"([^"]+)"/.exec(expr)?.[1]}$`);
+    expect('envoy_http_ext_proc_tokenweir_failure_mode_allowed').toMatch(name);
+    expect('envoy_http_ext_proc_failure_mode_allowed').toMatch(name);
+  });
+});
