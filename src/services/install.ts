@@ -110,8 +110,9 @@ async function makeVenv(python: string, dir: string, part: Part, env: NodeJS.Pro
 async function pipInstall(dir: string, part: Part, env: NodeJS.ProcessEnv, progress: Progress): Promise<void> {
   const args = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', '--progress-bar', 'off', '--only-binary', ':all:'];
   const onLine = (line: string): void => {
-    const shown = /^\s*(Collecting|Downloading|Installing|Successfully installed|WARNING|ERROR).*/.exec(line);
-    if (shown !== null) progress(`${part.title}: ${line.trim().slice(0, 120)}`);
+    // Of a hundred packages only the large ones take time.
+    const shown = /^\s*(Downloading .* MB\)|Installing|WARNING|ERROR)/.test(line);
+    if (shown) progress(`${part.title}: ${line.trim().slice(0, 100)}`);
   };
   for (let attempt = 1; ; attempt++) {
     const result = await runCommand(join(dir, 'venv', 'bin', 'python'), [...args, part.requirement], { env, onLine, timeoutMs: 900_000 });

@@ -30,7 +30,7 @@ export interface ResolveOptions {
 }
 
 /** The folder that holds package.json, from the sources as well as from the build. */
-export const PROJECT_ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const PROJECT_ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
 /**
  * Envoy 1.36 or later: flag, `TOKENWEIR_ENVOY`, `envoy` on the PATH, else 1.40.0 installed into the cache.

@@ -1,0 +1,94 @@
+import type { Clock } from '../lib/clock.js';
+import type { Timing } from './options.js';
+
+/**
+ * The time that a model server takes: a queue in front of a number of slots, one prefill at a time, and tokens that
+ * come more slowly the more sequences run. It knows no HTTP.
+ */
+export class Engine {
+  readonly #timing: Timing;
+  readonly #clock: Clock;
+  readonly #queue: (() => void)[] = [];
+  #running = 0;
+  #prefillFreeAtMs = 0;
+
+  constructor(timing: Timing, clock: Clock) {
+    this.#timing = timing;
+    this.#clock = clock;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get queued(): number {
+    return this.#queue.length;
+  }
+
+  get isFull(): boolean {
+    return this.#running >= this.#timing.slots && this.#queue.length >= this.#timing.maxQueued;
+  }
+
+  /** Waits for a slot, in order of arrival; false if the request was given up meanwhile. A slot taken must be released. */
+  async takeSlot(gone: AbortSignal): Promise<boolean> {
+    if (this.#running < this.#timing.slots) {
+      this.#running++;
+      return true;
+    }
+    return new Promise<boolean>((resolve) => {
+      const grant = (): void => {
+        resolve(true);
+      };
+      this.#queue.push(grant);
+      onAbort(gone, () => {
+        const place = this.#queue.indexOf(grant);
+        if (place < 0) return;
+        this.#queue.splice(place, 1);
+        resolve(false);
+      });
+    });
+  }
+
+  /** A slot goes straight to who waits longest, so that nobody slips in between. */
+  releaseSlot(): void {
+    const next = this.#queue.shift();
+    if (next === undefined) this.#running--;
+    else next();
+  }
+
+  /** Reads a prompt: after the prompts before it. */
+  async prefill(promptTokens: number, gone: AbortSignal): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    const workMs = (promptTokens / this.#timing.prefillTokensPerSecond) * 1_000 * this.#timing.timeScale;
+    this.#prefillFreeAtMs = Math.max(nowMs, this.#prefillFreeAtMs) + workMs;
+    await this.sleepUntil(this.#prefillFreeAtMs, gone);
+  }
+
+  /** From one token to the next, as busy as it is now. */
+  tokenMs(): number {
+    const others = Math.max(0, this.#running - 1);
+    return (this.#timing.interTokenMs + this.#timing.interTokenMsPerSequence * others) * this.#timing.timeScale;
+  }
+
+  nowMs(): number {
+    return this.#clock.nowMs();
+  }
+
+  /** Sleeps until a time, not at all if it is past; returns early when the client is gone. */
+  async sleepUntil(timeMs: number, gone: AbortSignal): Promise<void> {
+    const ms = timeMs - this.#clock.nowMs();
+    if (ms <= 0 || gone.aborted) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#clock.after(ms, resolve);
+      onAbort(gone, () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+function onAbort(signal: AbortSignal, fn: () => void): void {
+  if (signal.aborted) fn();
+  else signal.addEventListener('abort', fn, { once: true });
+}

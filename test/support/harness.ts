@@ -1,0 +1,89 @@
+import type { Observer, PassReason, RequestRecord } from '../../src/domain/decision.js';
+import type { Enforcement } from '../../src/domain/enforcement.js';
+import type { Policy } from '../../src/domain/policy.js';
+import type { Store } from '../../src/domain/store.js';
+import type { Limit, LimitDimension, Tenant } from '../../src/domain/tenant.js';
+import { NO_TRACING } from '../../src/domain/tracing.js';
+import { createAdmission, type Admission } from '../../src/admission/admission.js';
+import { createEstimator } from '../../src/estimate/estimator.js';
+import { globMatcher } from '../../src/lib/glob.js';
+import { sha256Hex } from '../../src/lib/hash.js';
+import { VirtualClock } from '../../src/lib/virtual-clock.js';
+import { createMemoryStore } from '../../src/stores/memory.js';
+
+/** An observer that remembers what it was told. */
+export class Witness implements Observer {
+  readonly records: RequestRecord[] = [];
+  readonly passed: PassReason[] = [];
+  readonly faults: string[] = [];
+  readonly errors: unknown[] = [];
+  readonly storeCalls: { op: string; failed: boolean }[] = [];
+  leases = 0;
+  streams = 0;
+  streamOpened(): void { this.streams++; }
+  streamClosed(): void { this.streams--; }
+  leaseOpened(): void { this.leases++; }
+  leaseClosed(): void { this.leases--; }
+  decided(): void { /* durations are virtual here */ }
+  finished(record: RequestRecord): void { this.records.push(record); }
+  unmetered(why: PassReason): void { this.passed.push(why); }
+  estimateRatio(): void { /* learned elsewhere */ }
+  storeCall(op: string, _seconds: number, failed: boolean): void { this.storeCalls.push({ op, failed }); }
+  fault(kind: string, error: unknown): void { this.faults.push(kind); this.errors.push(error); }
+}
+
+/** One limit; `capacity` defaults to what a minute's burst holds. */
+export function limit(dimension: LimitDimension, amount: number, more: Partial<Limit> = {}): Limit {
+  const models = more.models ?? ['*'];
+  return {
+    id: `${models.join(',')}:${dimension}`, dimension, models, matches: globMatcher(models), limit: amount, capacity: amount,
+    enforcement: null, countCachedInput: true, ...more,
+  };
+}
+
+/** A tenant whose key is `key-<id>`. */
+export function tenant(id: string, limits: Limit[] = [], more: Partial<Tenant> = {}): Tenant {
+  return { id, parentId: null, label: id, allowsModel: () => true, limits, enforcement: null, ...more };
+}
+
+/** A policy with these tenants; anonymous and unknown keys are refused. */
+export function policyOf(tenants: Tenant[], more: Partial<Omit<Policy, 'identity'>> & { identity?: Partial<Policy['identity']> } = {}): Policy {
+  return {
+    enforcement: 'enforce' as Enforcement, unknownPaths: 'pass', maxBodyBytes: 1_000_000, unknownOutputTokens: 100,
+    maxOutputTokens: () => null, asksForUsage: () => true,
+    ...more,
+    tenants: new Map(tenants.map((each) => [each.id, each])),
+    identity: {
+      keys: new Map(tenants.map(({ id }) => [sha256Hex(`key-${id}`), id])), anonymousTenantId: null, unknownKeyTemplateId: null,
+      maxTemplateTenants: 100, trustedTenantHeader: null, jwt: null, ...more.identity,
+    },
+  };
+}
+
+export interface Harness {
+  readonly admission: Admission;
+  readonly clock: VirtualClock;
+  readonly store: Store;
+  readonly witness: Witness;
+  policy: Policy;
+}
+
+/** Admission over a memory store on virtual time. */
+export function harness(policy: Policy, store: Store = createMemoryStore()): Harness {
+  const clock = new VirtualClock(1_000_000);
+  const witness = new Witness();
+  let ids = 0;
+  const made: Harness = {
+    clock, store, witness, policy,
+    admission: createAdmission({
+      policy: () => made.policy, store, estimator: createEstimator(), observer: witness, tracing: NO_TRACING, clock,
+      newId: () => `id-${++ids}`, owner: 'processor',
+    }),
+  };
+  return made;
+}
+
+/** Lets everything that waits for promises only run to its end; `decodes` gives zlib's threads their turn as well. */
+export async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+}
