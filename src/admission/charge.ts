@@ -12,6 +12,8 @@ export interface Ending {
   readonly whole: boolean;
   /** What was read of the answer; null where its body is not shown to us, or nothing came. */
   readonly reading: ResponseReading | null;
+  /** Some of the answer could not be read. */
+  readonly unreadable: boolean;
 }
 
 /** What a request is charged in the end. */
@@ -66,9 +68,9 @@ function outcomeOf({ status, fromUpstream, whole, reading }: Ending): Outcome {
 }
 
 /** Output without usage: counted where the body was seen and could be read; what is usual where it was not. */
-function outputTokens({ status, reading, whole }: Ending, expected: Expectation, estimator: Estimator): number {
+function outputTokens({ status, reading, whole, unreadable }: Ending, expected: Expectation, estimator: Estimator): number {
   if (status === null) return 0;
-  const unseen = reading === null || (reading.unreadable && !reading.sawOutput);
+  const unseen = reading === null || (unreadable && !reading.sawOutput);
   if (unseen) return whole ? expected.expectedOutputTokens : 0;
   return estimator.countOutput(expected.model, reading.output);
 }

@@ -102,9 +102,14 @@ export class Lease {
   }
 
   #charge(whole: boolean): Charge {
-    const reading = this.#reader === null ? null : { ...this.#reader.reading };
-    if (reading !== null && this.#unreadable) reading.unreadable = true;
-    const ending = { status: this.#response?.status ?? null, fromUpstream: this.#response?.fromUpstream ?? true, whole, reading };
+    const reading = this.#reader?.reading ?? null;
+    const ending = {
+      status: this.#response?.status ?? null,
+      fromUpstream: this.#response?.fromUpstream ?? true,
+      whole,
+      reading,
+      unreadable: this.#unreadable || reading?.unreadable === true,
+    };
     const { prompt, output, facts } = this.admitted;
     const expected = { model: facts.model, prompt, expectedOutputTokens: output.expectedTokens };
     return chargeFor(ending, expected, this.admission.estimator);

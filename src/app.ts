@@ -1,0 +1,122 @@
+import { createAdmission, type Admission } from './admission/admission.js';
+import { createAdminServer, type AdminServer } from './admin/server.js';
+import { bucketsToShow, buildStatus, type StatusDocument } from './admin/status.js';
+import { parseAddress } from './config/address.js';
+import type { Config } from './config/config.js';
+import type { Store } from './domain/store.js';
+import { createEstimator } from './estimate/estimator.js';
+import { createProcessor, type Processor } from './extproc/service.js';
+import type { Clock } from './lib/clock.js';
+import { createMemoryStore } from './stores/memory.js';
+import type { Log } from './telemetry/log.js';
+import { Metrics } from './telemetry/metrics.js';
+import { createObserver } from './telemetry/observer.js';
+import { createTracing } from './telemetry/tracing.js';
+
+/** What the program is made from. Everything that is not a decision of the program's own comes from outside. */
+export interface AppParts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly version: string;
+  /** A new unique id. */
+  readonly newId: () => string;
+  /** Default: in memory. */
+  readonly store?: Store;
+}
+
+/** Where a started program listens. */
+export interface Listening {
+  /** Port of the ext_proc service; 0 for a Unix socket. */
+  readonly extProcPort: number;
+  /** Address of the admin server, as text. */
+  readonly admin: string;
+}
+
+export interface App {
+  start(): Promise<Listening>;
+  /** Puts another configuration in force for requests from now on; those that run keep theirs. `server` needs a restart. */
+  reconfigure(config: Config): void;
+  status(): Promise<StatusDocument>;
+  /**
+   * Stops gracefully: not ready any more, a moment for load balancers to see it, no new streams, open ones finish within
+   * `drainTimeoutMs`, every lease settled, logs written. Calling it again waits for the same end.
+   */
+  close(): Promise<void>;
+}
+
+type Phase = 'starting' | 'ready' | 'draining';
+
+/** Puts the program together. Nothing is opened before `start`. */
+export function createApp({ config: initial, clock, log, version, newId, store = createMemoryStore() }: AppParts): App {
+  let config = initial;
+  let phase: Phase = 'starting';
+  let closing: Promise<void> | null = null;
+  const { server } = initial;
+  const metrics = new Metrics({ version, processMetrics: true });
+  const admission = createAdmission({
+    policy: () => config.policy,
+    store,
+    estimator: createEstimator(),
+    observer: createObserver({ metrics, log }),
+    tracing: createTracing(version),
+    clock,
+    newId,
+    owner: newId(),
+  });
+  const processor = createProcessor({ admission, clock, listen: server.extProc, tls: server.tls.extProc, maxBodyBytes: server.maxBodyBytes });
+  const status = (): Promise<StatusDocument> => statusOf(admission, config);
+  const admin = createAdminServer({
+    listen: parseAddress(server.admin) ?? { kind: 'tcp', host: '127.0.0.1', port: 0 },
+    tls: server.tls.admin,
+    token: initial.adminToken,
+    clock,
+    health: () => ({ ready: phase === 'ready', draining: phase === 'draining' }),
+    metrics: () => metrics.text(),
+    status,
+    ledger: (limit) => store.recentEvents(limit),
+  });
+  return {
+    start: async () => {
+      const extProcPort = await processor.start();
+      const { text } = await admin.start();
+      phase = 'ready';
+      return { extProcPort, admin: text };
+    },
+    reconfigure: (next) => {
+      config = next;
+    },
+    status,
+    close: () => {
+      phase = 'draining';
+      closing ??= shutDown({ processor, admin, admission, metrics, log, clock }, server.drainNoticeMs, server.drainTimeoutMs);
+      return closing;
+    },
+  };
+}
+
+async function statusOf({ store, templates, clock }: Admission, { policy }: Config): Promise<StatusDocument> {
+  const made = templates.list();
+  return buildStatus(policy, made, await store.snapshot(bucketsToShow(policy, made), clock.nowMs()));
+}
+
+interface Running {
+  readonly processor: Processor;
+  readonly admin: AdminServer;
+  readonly admission: Admission;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+async function shutDown({ processor, admin, admission, metrics, log, clock }: Running, noticeMs: number, timeoutMs: number): Promise<void> {
+  processor.markDraining();
+  if (noticeMs > 0) await new Promise<void>((resume) => clock.after(noticeMs, resume));
+  await processor.drain(timeoutMs);
+  await admission.renewals.flush();
+  await admission.settlements.close();
+  await admission.store.close();
+  await admin.close();
+  metrics.close();
+  await log.close();
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env node
+import { text } from 'node:stream/consumers';
+import { HELP, parseCommand, type Command } from './cli.js';
+import { hashKey } from './config/hash-key.js';
+import { formatProblems, loadConfig } from './config/load.js';
+import { runDemo } from './demo/demo.js';
+import { serve } from './serve.js';
+import { VERSION } from './version.js';
+
+/** Runs one command. @returns the exit code. */
+async function main(command: Command): Promise<number> {
+  switch (command.kind) {
+    case 'help':
+      process.stdout.write(HELP);
+      return 0;
+    case 'version':
+      process.stdout.write(`${VERSION}\n`);
+      return 0;
+    case 'usage':
+      process.stderr.write(`tokenweir: ${command.message}\n\n${HELP}`);
+      return 2;
+    case 'hash-key':
+      return printHash(command.key ?? (await text(process.stdin)).replace(/\r?\n$/, ''));
+    case 'check':
+      return check(command.config);
+    case 'serve':
+      return serveUntilStopped(command.config);
+    case 'demo':
+      return runDemo(command);
+  }
+}
+
+function printHash(key: string): number {
+  if (key === '') {
+    process.stderr.write('tokenweir: the key is empty\n');
+    return 2;
+  }
+  process.stdout.write(`${hashKey(key)}\n`);
+  return 0;
+}
+
+async function check(path: string): Promise<number> {
+  const loaded = await loadConfig(path);
+  if (!loaded.ok) {
+    process.stderr.write(`${formatProblems(loaded.problems)}\n`);
+    return 1;
+  }
+  for (const warning of loaded.warnings) process.stderr.write(`warning: ${warning}\n`);
+  process.stdout.write(`${path}: right (${loaded.config.policy.tenants.size} tenants)\n`);
+  return 0;
+}
+
+async function serveUntilStopped(path: string): Promise<number> {
+  const serving = await serve(path);
+  process.on('SIGHUP', () => {
+    void serving.reload();
+  });
+  await new Promise<void>((stop) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, stop);
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1));
+  await serving.stop();
+  return 0;
+}
+
+main(parseCommand(process.argv.slice(2))).then(
+  (code) => {
+    process.exit(code);
+  },
+  (error: unknown) => {
+    process.stderr.write(`tokenweir: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { createApp, type App } from './app.js';
+import type { Config } from './config/config.js';
+import { formatProblems, loadConfig } from './config/load.js';
+import { watchConfig, type ConfigWatch } from './config/reload.js';
+import { systemClock } from './lib/clock.js';
+import { fdDestination } from './telemetry/log-destination.js';
+import { Log } from './telemetry/log.js';
+import { VERSION } from './version.js';
+
+/** A processor that runs until it is told to stop. */
+export interface Serving {
+  reload(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts the processor that a configuration file describes. @throws Error in one sentence, or with all problems of the file. */
+export async function serve(configPath: string): Promise<Serving> {
+  const loaded = await loadConfig(configPath);
+  if (!loaded.ok) throw new Error(formatProblems(loaded.problems));
+  const log = new Log({ level: loaded.config.logLevel, clock: systemClock, destination: fdDestination(systemClock) });
+  const app = createApp({ config: loaded.config, clock: systemClock, log, version: VERSION, newId: randomUUID });
+  for (const warning of loaded.warnings) log.warn(warning);
+  const listening = await app.start();
+  log.info('serving', { extProc: loaded.config.server.extProc, extProcPort: listening.extProcPort, admin: listening.admin });
+  const watch = watchConfiguration(configPath, loaded.config, app, log);
+  return {
+    reload: async () => {
+      await watch.reload();
+    },
+    stop: async () => {
+      log.info('draining');
+      watch.close();
+      await app.close();
+    },
+  };
+}
+
+function watchConfiguration(path: string, config: Config, app: App, log: Log): ConfigWatch {
+  return watchConfig({
+    path,
+    config,
+    clock: systemClock,
+    onReload: (next, warnings) => {
+      app.reconfigure(next);
+      log.setLevel(next.logLevel);
+      for (const warning of warnings) log.warn(warning);
+      log.info('configuration reloaded', { path });
+    },
+    onProblem: (problems) => {
+      log.error(`configuration not taken, the old one stays in force:\n${formatProblems(problems)}`);
+    },
+  });
+}
