@@ -1,0 +1,21 @@
+import type { Observation } from '../../../src/domain/estimate.js';
+import type { PromptContent, RequestFacts } from '../../../src/domain/request.js';
+import { countText, noText, type TextCounts } from '../../../src/lib/text-counts.js';
+
+export function textOf(text: string): TextCounts {
+  const counts = noText();
+  countText(text, counts);
+  return counts;
+}
+
+/** A chat request with one message of `text`. */
+export function requestOf(text: string, prompt: Partial<PromptContent> = {}, facts: Partial<RequestFacts> = {}): RequestFacts {
+  const content: PromptContent = { text: textOf(text), schema: noText(), messages: 1, tools: 0, tokenIds: 0, media: [], ...prompt };
+  return { api: 'openai-chat', model: 'm', stream: false, usageRequested: false, outputCapTokens: null, choices: 1, prompt: content, ...facts };
+}
+
+/** An answer that cost as told, to a prompt that was estimated at `rawTokens`. */
+export function answer(rawTokens: number, inputTokens: number, outputTokens = 10, more: Partial<Observation> = {}): Observation {
+  const prompt = { tokens: rawTokens, rawTokens, lowerBoundTokens: 1, cachedShare: 0 };
+  return { tenantId: 't', model: 'm', prompt, inputTokens, cachedInputTokens: 0, outputTokens, ...more };
+}
