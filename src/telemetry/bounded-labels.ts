@@ -12,6 +12,8 @@ export interface LabelBounds {
   readonly maxLength: number;
 }
 
+/** Nearly every value, and much quicker to recognise than to clean. */
+const PLAIN = /^[\x20-\x7e]+$/;
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /**
@@ -20,6 +22,7 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
  */
 export function cleanLabel(value: string, maxLength: number): string {
   const cut = value.length > maxLength ? value.slice(0, maxLength) : value;
+  if (PLAIN.test(cut)) return cut;
   return cut === '' ? NONE : cut.replace(UNPRINTABLE, '_');
 }
 

@@ -59,7 +59,9 @@ export class Metrics {
   readonly #models = new BoundedLabels({ maxValues: 200, maxPerOwner: 50, maxLength: 128 });
   readonly #reasons = new BoundedLabels({ maxValues: 100, maxPerOwner: 100, maxLength: 64 });
   readonly #ops = new BoundedLabels({ maxValues: 50, maxPerOwner: 50, maxLength: 64 });
-  readonly #pairs = new Set<string>();
+  /** Counters with their labels already bound: binding them costs more than counting. As bounded as the labels. */
+  readonly #requestCounters = new Map<string, Counter.Internal>();
+  readonly #tokenCounters = new Map<string, Map<string, Counter.Internal>>();
 
   readonly #requests = this.#counter('requests_total', 'Requests that are over, by decision.', ['tenant', 'pool', 'decision', 'reason']);
   readonly #tokens = this.#counter('tokens_total', 'Tokens charged; the kinds do not overlap.', ['tenant', 'model', 'kind']);
@@ -83,12 +85,12 @@ export class Metrics {
   /** Counts a finished request and the tokens it was charged. */
   request(record: RequestRecord): void {
     const tenant = this.#tenants.admit(record.tenantLabel);
-    this.#requests.inc({ tenant, pool: NONE, decision: record.decision, reason: this.#reasons.admit(record.reason) });
+    this.#requestCounter(tenant, record.decision, this.#reasons.admit(record.reason)).inc();
     if (record.usage === null) return;
     const lines = usageLines(record.usage, record.model ?? NONE, null);
     if (lines.length === 0) return;
-    const model = this.#tokenModel(tenant, record);
-    for (const { kind, tokens } of lines) this.#tokens.inc({ tenant, model, kind }, tokens);
+    const model = this.#modelLabel(tenant, record);
+    for (const { kind, tokens } of lines) this.#tokenCounter(tenant, model, kind).inc(tokens);
   }
 
   decided(decisionMs: number): void {
@@ -134,14 +136,31 @@ export class Metrics {
     this.#registry.clear();
   }
 
-  #tokenModel(tenant: string, record: RequestRecord): string {
-    if (record.model === null) return NONE;
-    const model = record.estimated ? this.#models.lookup(record.model) : this.#models.admit(record.model, tenant);
+  #requestCounter(tenant: string, decision: string, reason: string): Counter.Internal {
+    const key = `${tenant}\n${decision}\n${reason}`;
+    let counter = this.#requestCounters.get(key);
+    if (counter === undefined) {
+      counter = this.#requests.labels({ tenant, pool: NONE, decision, reason });
+      this.#requestCounters.set(key, counter);
+    }
+    return counter;
+  }
+
+  #modelLabel(tenant: string, { model, estimated }: RequestRecord): string {
+    if (model === null) return NONE;
+    return estimated ? this.#models.lookup(model) : this.#models.admit(model, tenant);
+  }
+
+  #tokenCounter(tenant: string, model: string, kind: string): Counter.Internal {
     const pair = `${tenant}\n${model}`;
-    if (this.#pairs.has(pair)) return model;
-    if (this.#pairs.size >= MAX_TOKEN_PAIRS) return OTHER;
-    this.#pairs.add(pair);
-    return model;
+    let kinds = this.#tokenCounters.get(pair);
+    if (kinds === undefined) {
+      if (this.#tokenCounters.size >= MAX_TOKEN_PAIRS && model !== OTHER) return this.#tokenCounter(tenant, OTHER, kind);
+      this.#tokenCounters.set(pair, (kinds = new Map()));
+    }
+    let counter = kinds.get(kind);
+    if (counter === undefined) kinds.set(kind, (counter = this.#tokens.labels({ tenant, model, kind })));
+    return counter;
   }
 
   #collectProcess(): EventLoopLag {
