@@ -18,9 +18,12 @@ const RANK: Readonly<Record<string, number>> = {
   services: 4,
   upstream: 4,
   sim: 4,
+  version: 4,
   app: 5,
   demo: 5,
-  main: 6,
+  cli: 5,
+  serve: 6,
+  main: 7,
 };
 
 /** The shells: everything that does I/O; nothing below them may. */
