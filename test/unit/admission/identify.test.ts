@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import type { RequestHead } from '../../../src/admission/head.js';
+import { identify } from '../../../src/admission/identify.js';
+import { TemplateTenants } from '../../../src/admission/templates.js';
+import { sha256Hex } from '../../../src/lib/hash.js';
+import { limit, policyOf, tenant } from '../../support/harness.js';
+
+const nobodyIsIdle = new TemplateTenants(() => Promise.resolve(false));
+
+function head(headers: Record<string, string>, metadata: Record<string, unknown> = {}): RequestHead {
+  return {
+    method: 'POST', path: '/v1/chat/completions', headers: new Map(Object.entries(headers)), endOfStream: false, stage: 'front',
+    externalId: null, metadata: (namespace) => metadata[namespace],
+  };
+}
+
+const who = (headers: Record<string, string>, more: Parameters<typeof policyOf>[1] = {}, metadata = {}) => {
+  const found = identify(head(headers, metadata), policyOf([tenant('a'), tenant('b')], more), nobodyIsIdle);
+  return found.kind === 'known' ? found.tenant.id : found.why;
+};
+
+describe('identity', () => {
+  it.each([
+    [{ authorization: 'Bearer key-a' }, 'a'],
+    [{ authorization: 'bearer   key-a' }, 'a'],
+    [{ 'x-api-key': 'key-a' }, 'a'],
+    [{ 'api-key': 'key-b' }, 'b'],
+    // The first that is there decides: a second key must not rescue or change it.
+    [{ authorization: 'Bearer key-a', 'x-api-key': 'key-b' }, 'a'],
+    [{ authorization: 'Bearer wrong', 'x-api-key': 'key-b' }, 'unknown_key'],
+    // Two of the same header arrive joined, and are no key.
+    [{ 'x-api-key': 'key-a, key-b' }, 'unknown_key'],
+    [{ authorization: 'Basic key-a' }, 'no_key'],
+    [{}, 'no_key'],
+    [{ authorization: 'Bearer ' }, 'no_key'],
+    [{ 'x-api-key': sha256Hex('key-a') }, 'unknown_key'],
+    [{ 'x-api-key': 'k'.repeat(100_000) }, 'unknown_key'],
+  ])('%j is %s', (headers, expected) => {
+    expect(who(headers as Record<string, string>)).toBe(expected);
+  });
+
+  it('nothing else that a client controls decides (PostHog/posthog#50542)', () => {
+    expect(who({ authorization: 'Bearer key-a', 'x-tenant-id': 'b', 'x-forwarded-for': '10.0.0.9', 'x-tokenweir-tenant': 'b' })).toBe('a');
+  });
+
+  it('a trusted header names the tenant, and only while it is configured', () => {
+    const headers = { 'x-team': 'b', authorization: 'Bearer key-a' };
+    expect(who(headers)).toBe('a');
+    expect(who(headers, { identity: { trustedTenantHeader: 'x-team' } })).toBe('b');
+    expect(who({ ...headers, 'x-team': 'nobody' }, { identity: { trustedTenantHeader: 'x-team' } })).toBe('unknown_tenant');
+  });
+
+  it('verified claims name the tenant, by value or by a table, by a path or a whole name', () => {
+    const jwt = { metadataNamespace: 'ns', payloadKey: 'payload', claim: 'org.team', tenants: null };
+    const claims = (payload: unknown) => ({ ns: { payload } });
+    expect(who({}, { identity: { jwt } }, claims({ org: { team: 'b' } }))).toBe('b');
+    expect(who({}, { identity: { jwt } }, claims({ 'org.team': 'a' }))).toBe('a');
+    expect(who({}, { identity: { jwt: { ...jwt, tenants: new Map([['blue', 'b']]) } } }, claims({ org: { team: 'blue' } }))).toBe('b');
+    expect(who({}, { identity: { jwt: { ...jwt, tenants: new Map([['blue', 'b']]) } } }, claims({ org: { team: 'b' } }))).toBe('unknown_tenant');
+    expect(who({ authorization: 'Bearer key-a' }, { identity: { jwt } }, claims({ other: 1 }))).toBe('a');
+    expect(who({}, { identity: { jwt: { ...jwt, claim: 'constructor.name' } } }, claims({}))).toBe('no_key');
+  });
+
+  it('without a key: the anonymous tenant, where there is one', () => {
+    expect(who({}, { identity: { anonymousTenantId: 'b' } })).toBe('b');
+    expect(who({ authorization: 'Bearer nobody' }, { identity: { anonymousTenantId: 'b' } })).toBe('unknown_key');
+  });
+});
+
+describe('tenants made from a template', () => {
+  const template = tenant('keys', [limit('requests', 10)], { parentId: 'org' });
+  const hash = (n: number) => sha256Hex(`unknown-${n}`);
+
+  it('gives each unknown key limits of its own, under the template’s parent', () => {
+    const templates = new TemplateTenants(() => Promise.resolve(false));
+    const [one, again, two] = [templates.resolve(template, hash(1), 10), templates.resolve(template, hash(1), 10), templates.resolve(template, hash(2), 10)];
+    expect(one.id).toBe(`keys:${hash(1).slice(0, 16)}`);
+    expect(again).toBe(one);
+    expect(two.id).not.toBe(one.id);
+    expect(one).toMatchObject({ parentId: 'org', label: 'keys', limits: template.limits });
+  });
+
+  it('keeps their number bounded; while none is idle, further keys share the template’s own limits', async () => {
+    const busy = new Set<string>();
+    const templates = new TemplateTenants((id) => Promise.resolve(!busy.has(id)));
+    for (let i = 0; i < 3; i++) busy.add(templates.resolve(template, hash(i), 3).id);
+    expect(templates.resolve(template, hash(9), 3).id).toBe('keys');
+    await templates.sweep();
+    expect(templates.list()).toHaveLength(3);
+    busy.delete(`keys:${hash(1).slice(0, 16)}`);
+    await templates.sweep();
+    expect(templates.list().map(({ id }) => id).sort()).toEqual([hash(0), hash(2)].map((each) => `keys:${each.slice(0, 16)}`).sort());
+    expect(templates.resolve(template, hash(9), 3).id).toBe(`keys:${hash(9).slice(0, 16)}`);
+  });
+
+  it('forgets nobody when the store can’t tell', async () => {
+    const templates = new TemplateTenants(() => Promise.reject(new Error('away')));
+    templates.resolve(template, hash(1), 1);
+    await templates.sweep();
+    expect(templates.list()).toHaveLength(1);
+  });
+
+  it('takes the template’s limits as they are now', () => {
+    const templates = new TemplateTenants(() => Promise.resolve(false));
+    templates.resolve(template, hash(1), 10);
+    const changed = { ...template, limits: [limit('requests', 99)] };
+    expect(templates.resolve(changed, hash(1), 10).limits).toBe(changed.limits);
+  });
+});
