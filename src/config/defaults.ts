@@ -1,0 +1,58 @@
+/** A default of the configuration, with what somebody needs to judge whether it fits them. */
+export interface Default<T> {
+  readonly value: T;
+  /** Null where the value has none (names, switches). */
+  readonly unit: string | null;
+  /** Why this value and not another. */
+  readonly reason: string;
+}
+
+function byDefault<T>(value: T, unit: string | null, reason: string): Default<T> {
+  return { value, unit, reason };
+}
+
+/** Largest rate a limit may have, in units a minute: the levels of its bucket stay exact integers (a 60,000th of a unit). */
+export const MAX_RATE = 1_000_000_000;
+/** Longest burst, in seconds: with `MAX_RATE` the largest bucket that is still counted exactly. */
+export const MAX_BURST_SECONDS = 3600;
+/** Largest configuration file that is read, in bytes. */
+export const MAX_FILE_BYTES = 4 * 1024 * 1024;
+/** Deepest nesting that is read; the document itself needs six levels. */
+export const MAX_DEPTH = 64;
+/** How often aliases may repeat what they stand for, multiplied over nesting: above it the file counts as an attack. */
+export const MAX_ALIASES = 2000;
+
+/** Every default of the configuration, by its path. */
+export const DEFAULTS = {
+  extProc: byDefault('127.0.0.1:9002', null, 'Only this machine: Envoy usually runs beside the processor.'),
+  admin: byDefault('127.0.0.1:9003', null, 'Only this machine: it needs no token there.'),
+  tls: byDefault(null, null, 'Both ports listen on loopback unless told otherwise.'),
+  clientCaFile: byDefault(null, null, 'Without it the port encrypts, but asks no client for a certificate.'),
+  drainNoticeMs: byDefault(1000, 'ms', 'Long enough for a health check to see that the processor is leaving.'),
+  drainTimeoutMs: byDefault(30_000, 'ms', 'The time orchestrators usually grant before they kill; most answers end within it.'),
+  maxBodyBytes: byDefault('16MiB', 'bytes', 'Holds a prompt with several images, and bounds what one request can take of memory.'),
+  store: byDefault('memory' as const, null, 'Needs no other service. Counts are lost on restart and are not shared between processors.'),
+  enforcement: byDefault('enforce' as const, null, 'A limit that is written down is meant. Use shadow to try one first.'),
+  ownEnforcement: byDefault(null, null, 'As the level above says: the weaker of all that apply holds.'),
+  adminToken: byDefault(null, null, 'Loopback needs none. There is no built-in token that somebody could forget to change.'),
+  anonymous: byDefault('reject', null, 'A request that nobody answers for is not served.'),
+  unknownKey: byDefault('reject', null, 'A key that is listed nowhere is more often a mistake than a customer.'),
+  maxTemplateTenants: byDefault(10_000, 'tenants', 'A few MB at most; bounds what somebody who invents keys can take.'),
+  trustedTenantHeader: byDefault(null, null, 'A header that any client can set proves nothing.'),
+  jwt: byDefault(null, null, 'Only useful with Envoy’s jwt_authn filter in front of this one.'),
+  metadataNamespace: byDefault('envoy.filters.http.jwt_authn', null, 'Where Envoy’s own filter writes.'),
+  jwtTenants: byDefault(null, null, 'The claim’s value is the tenant id itself.'),
+  unknownPaths: byDefault('pass' as const, null, 'Health checks, model lists and dashboards behind Envoy keep working.'),
+  keys: byDefault([], null, 'A parent, a template or a tenant known by token or header needs no key.'),
+  parent: byDefault(null, null, 'Most tenants stand alone.'),
+  allowedModels: byDefault(['*'], null, 'Which models exist is decided behind us.'),
+  limits: byDefault([], null, 'A tenant without limits is unlimited.'),
+  limitedModels: byDefault(['*'], null, 'A limit without models counts all of them.'),
+  burstSeconds: byDefault(60, 's', 'A full minute’s worth may come at once, as providers with limits a minute allow.'),
+  countCachedInput: byDefault(true, null, 'What a client sent counts. Set false to follow providers that do not count cache reads.'),
+  models: byDefault([], null, 'Nothing about a model has to be known.'),
+  maxOutputTokens: byDefault(null, 'tokens', 'Unknown; what is learned from answers is used.'),
+  askForUsage: byDefault(true, null, 'The upstream’s own count is better than ours. Switch it off for servers that refuse the option.'),
+  unknownOutputTokens: byDefault(1024, 'tokens', 'A long answer of a chat; after a few answers what was learned takes its place.'),
+  logLevel: byDefault('info' as const, null, 'One line a request.'),
+} as const;

@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import { parseAddress } from './address.js';
+import { DEFAULTS, MAX_BURST_SECONDS, MAX_RATE } from './defaults.js';
+import { omittable, optional, required, section } from './fields.js';
+import { parseSize, SIZE_PATTERN } from './size.js';
+
+const MAX_MS = 24 * 3600 * 1000;
+const MAX_BODY_BYTES = 1024 ** 3;
+const CREDENTIAL_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie', 'host'];
+
+const enforcement = z.enum(['enforce', 'shadow', 'off']);
+const tenantId = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/, { error: 'must be 1 to 128 letters, digits, ".", "_", "@" or "-", and start with a letter or digit' });
+const glob = z.string().min(1).max(256);
+const filePath = z.string().min(1).max(4096);
+
+/** Never quotes what was given: it may be a key that somebody pasted. */
+function keyMessage(input: unknown): string {
+  if (typeof input === 'string' && input.startsWith('sha256:')) return 'must have exactly 64 hex digits after "sha256:"';
+  return 'is not a hash: never put a key itself into the configuration, put what `tokenweir hash-key KEY` prints';
+}
+
+const keyHash = z.string().regex(/^sha256:[0-9a-fA-F]{64}$/, { error: (issue) => keyMessage(issue.input) });
+
+const tcpOrUnix = z.string().refine((text) => parseAddress(text) !== null, { error: 'must be host:port (0 to 65535), [IPv6]:port or unix:/path' });
+const tcp = z.string().refine((text) => parseAddress(text)?.kind === 'tcp', { error: 'must be host:port (0 to 65535) or [IPv6]:port' });
+
+const size = z.union([z.int().min(1).max(MAX_BODY_BYTES), z.string().regex(SIZE_PATTERN)]).refine(
+  (given) => {
+    const bytes = parseSize(given);
+    return bytes === null || (bytes >= 1 && bytes <= MAX_BODY_BYTES);
+  },
+  { error: 'must be at least 1 byte and at most 1GiB' },
+);
+
+const tls = z.strictObject({
+  certFile: required(filePath, 'Certificate chain (PEM). Relative paths start at the configuration file’s folder.', 'tls/server.crt'),
+  keyFile: required(filePath, 'Its private key (PEM).', 'tls/server.key'),
+  clientCaFile: optional(filePath.nullable(), DEFAULTS.clientCaFile, 'Authorities (PEM) of which every client needs a certificate: mutual TLS.'),
+});
+
+const server = z.strictObject({
+  extProc: optional(tcpOrUnix, DEFAULTS.extProc, 'Where Envoy’s ext_proc filter connects (gRPC): `host:port` or `unix:/path`. Port 0 lets the system choose.'),
+  admin: optional(tcp, DEFAULTS.admin, 'HTTP for `/healthz`, `/readyz`, `/metrics` and `/status`. On anything but loopback it needs `adminToken`.'),
+  tls: section(
+    z.strictObject({
+      extProc: optional(tls.nullable(), DEFAULTS.tls, 'TLS for the ext_proc port.'),
+      admin: optional(tls.nullable(), DEFAULTS.tls, 'TLS for the admin port.'),
+    }),
+    'TLS, for each port on its own.',
+  ),
+  drain: section(
+    z.strictObject({
+      noticeMs: optional(z.int().min(0).max(MAX_MS), DEFAULTS.drainNoticeMs, 'After SIGTERM: how long it still takes new work while `/readyz` says no.'),
+      timeoutMs: optional(z.int().min(0).max(MAX_MS), DEFAULTS.drainTimeoutMs, 'How long open streams may then take to finish.'),
+    }),
+    'How the processor stops.',
+  ),
+  maxBodyBytes: optional(size, DEFAULTS.maxBodyBytes, 'Largest request body that is read; above it a request is answered with 413.'),
+});
+
+const jwt = z.strictObject({
+  metadataNamespace: optional(z.string().min(1), DEFAULTS.metadataNamespace, 'Namespace of the dynamic metadata that holds the verified token.'),
+  payloadKey: required(z.string().min(1), 'The name under it: `payload_in_metadata` of the jwt_authn provider.', 'jwt_payload'),
+  claim: required(z.string().min(1), 'The claim that tells the tenant; dots reach into objects.', 'org.id'),
+  tenants: optional(z.record(z.string(), tenantId).nullable(), DEFAULTS.jwtTenants, 'Claim value → tenant id.', { 'org-1234': 'acme' }),
+});
+
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, { error: 'must be the name of a header' })
+  .refine((name) => !CREDENTIAL_HEADERS.includes(name.toLowerCase()), { error: 'must not be a header that carries keys or addresses' });
+
+const identity = z.strictObject({
+  anonymous: optional(tenantId, DEFAULTS.anonymous, 'Requests without a key: `reject` (401), or the id of the tenant they count for.', 'reject'),
+  unknownKey: optional(
+    tenantId,
+    DEFAULTS.unknownKey,
+    'Keys that are listed nowhere, such as a gateway’s own virtual keys: `reject` (401), or the id of a tenant that serves as template: each such key gets its limits for itself, under its parent.',
+    'reject',
+  ),
+  maxTemplateTenants: optional(z.int().min(1).max(1_000_000), DEFAULTS.maxTemplateTenants, 'How many tenants made from the template are told apart at one time.'),
+  trustedTenantHeader: optional(headerName.nullable(), DEFAULTS.trustedTenantHeader, 'Header that names the tenant, set by a gateway in front that removes what clients send under that name.'),
+  jwt: optional(jwt.nullable(), DEFAULTS.jwt, 'Tenant from claims of a token that Envoy’s jwt_authn filter verified.'),
+});
+
+const rate = z.int().min(1).max(MAX_RATE);
+const DIMENSION_FIELDS = ['requestsPerMinute', 'tokensPerMinute', 'inputTokensPerMinute', 'outputTokensPerMinute', 'concurrency'] as const;
+const noLimit = { value: undefined, unit: null, reason: 'Not limited.' };
+
+const limit = z
+  .strictObject({
+    models: optional(z.array(glob).min(1), DEFAULTS.limitedModels, 'Models that it counts, together: `*` stands for any characters, `?` for one.', ['gpt-4*']),
+    requestsPerMinute: omittable(rate, noLimit, 'Requests a minute.', 600),
+    tokensPerMinute: omittable(rate, noLimit, 'Input and output tokens a minute.', 60_000),
+    inputTokensPerMinute: omittable(rate, noLimit, 'Input tokens a minute.', 30_000),
+    outputTokensPerMinute: omittable(rate, noLimit, 'Output tokens a minute.', 8000),
+    concurrency: omittable(z.int().min(1).max(MAX_RATE), noLimit, 'Requests at one time.', 16),
+    burstSeconds: optional(
+      z.int().min(1).max(MAX_BURST_SECONDS),
+      DEFAULTS.burstSeconds,
+      'What may be used at once: the rate over so many seconds (at least one unit). A request that needs more than that can never be admitted.',
+    ),
+    countCachedInput: optional(z.boolean(), DEFAULTS.countCachedInput, 'Whether input that the upstream read from its cache counts.'),
+    enforcement: optional(enforcement.nullable(), DEFAULTS.ownEnforcement, 'For this limit alone: `enforce`, `shadow` or `off`.', 'shadow'),
+  })
+  .refine((given) => DIMENSION_FIELDS.some((field) => given[field] !== undefined), {
+    error: `limits nothing: give it at least one of ${DIMENSION_FIELDS.join(', ')}`,
+  });
+
+const tenant = z.strictObject({
+  id: required(
+    tenantId.refine((id) => id !== 'reject', { error: '"reject" is reserved: identity uses it for "no tenant"' }),
+    'Its name, in metrics and refusals too.',
+    'acme',
+  ),
+  keys: optional(z.array(keyHash), DEFAULTS.keys, 'Hashes of its keys, as `tokenweir hash-key KEY` prints them. The keys themselves are stored nowhere.', [
+    'sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b',
+  ]),
+  parent: optional(tenantId.nullable(), DEFAULTS.parent, 'A team or business unit: its limits apply too, to all its children together.'),
+  models: optional(z.array(glob), DEFAULTS.allowedModels, 'Models it may use; an empty list allows none.'),
+  limits: optional(z.union([limit, z.array(limit)]), DEFAULTS.limits, 'One mapping or a list. All that match have to allow a request; the longest wait is told.'),
+  enforcement: optional(enforcement.nullable(), DEFAULTS.ownEnforcement, 'For this tenant alone: `enforce`, `shadow` or `off`.'),
+});
+
+const model = z.strictObject({
+  match: required(z.array(glob).min(1), 'Models it speaks of. Of several entries that match, the first that tells a field counts.', ['gpt-4*']),
+  maxOutputTokens: omittable(z.int().min(1).max(MAX_RATE), DEFAULTS.maxOutputTokens, 'The model’s own largest output: no more is ever reserved.', 16_384),
+  askForUsage: omittable(z.boolean(), DEFAULTS.askForUsage, 'Whether streamed requests may be edited to ask the upstream for usage; the client does not see it.', true),
+});
+
+function storeMessage(input: unknown): string {
+  const url = typeof input === 'string' && /^redis/i.test(input);
+  return url ? 'Redis is not supported yet: the only store of this version is "memory"' : 'must be "memory"';
+}
+
+/** The document. Strict: whatever it does not know is an error. */
+export const schema = z.strictObject({
+  server: section(server, 'The processor’s own ports. Changes here need a restart.'),
+  store: optional(z.literal('memory', { error: (issue) => storeMessage(issue.input) }), DEFAULTS.store, 'Where counts are kept.'),
+  enforcement: optional(enforcement, DEFAULTS.enforcement, '`enforce` refuses. `shadow` decides, charges and records what it would refuse, and changes nothing of the traffic. `off` does neither.'),
+  adminToken: optional(
+    z.string().min(1).max(4096).nullable(),
+    DEFAULTS.adminToken,
+    'Bearer token of the admin port: needed as soon as that listens on more than loopback. `env:NAME` takes it from the environment.',
+    'env:TOKENWEIR_ADMIN_TOKEN',
+  ),
+  adminTokenFile: optional(filePath.nullable(), DEFAULTS.adminToken, 'File that holds the token, instead of `adminToken`. Space around it is dropped.'),
+  identity: section(identity, 'How a request tells whose it is.'),
+  unknownPaths: optional(z.enum(['pass', 'reject']), DEFAULTS.unknownPaths, 'Requests to paths of no known API: let them pass uncounted, or answer 404.'),
+  tenants: optional(z.array(tenant), { value: [], unit: null, reason: 'Nobody is served without being configured, unless identity says so.' }, 'Whose use is counted and limited.'),
+  models: optional(z.array(model), DEFAULTS.models, 'What is known of models.'),
+  estimate: section(
+    z.strictObject({
+      unknownOutputTokens: optional(z.int().min(1).max(1_000_000), DEFAULTS.unknownOutputTokens, 'Output reserved for a request without a cap while nothing was learned.'),
+    }),
+    'What a request will cost, before that is known.',
+  ),
+  log: section(
+    z.strictObject({
+      level: optional(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), DEFAULTS.logLevel, 'The least that is logged. Prompts, answers and keys never are.'),
+    }),
+    'What is logged.',
+  ),
+});
+
+/** A document that passed the schema, with all defaults in it. */
+export type Document = z.output<typeof schema>;
+export type LimitDocument = z.output<typeof limit>;
+export type TlsDocument = z.output<typeof tls>;

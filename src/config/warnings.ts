@@ -1,0 +1,32 @@
+import { isLoopback, parseAddress } from './address.js';
+import type { Config } from './config.js';
+
+const SHORT_TOKEN = 16;
+
+/** What is allowed and probably not meant. */
+export function warningsOf(config: Config): string[] {
+  return [...serverWarnings(config), ...tenantWarnings(config)];
+}
+
+function serverWarnings({ server, adminToken, policy }: Config): string[] {
+  const warnings: string[] = [];
+  const open = (address: string): boolean => {
+    const parsed = parseAddress(address);
+    return parsed !== null && !isLoopback(parsed);
+  };
+  if (open(server.extProc) && server.tls.extProc === null) warnings.push('server.extProc listens on more than loopback without TLS: keys and prompts pass unencrypted');
+  if (open(server.admin) && server.tls.admin === null) warnings.push('server.admin listens on more than loopback without TLS: the token passes unencrypted');
+  if (adminToken !== null && adminToken.length < SHORT_TOKEN) warnings.push(`the admin token is shorter than ${SHORT_TOKEN} characters`);
+  if (policy.enforcement === 'off') warnings.push('enforcement is off: nothing is counted or limited');
+  return warnings;
+}
+
+/** Tenants that no request can come to. With a trusted header or tokens, any of them may be named. */
+function tenantWarnings({ policy }: Config): string[] {
+  const { keys, anonymousTenantId, unknownKeyTemplateId, trustedTenantHeader, jwt } = policy.identity;
+  if (trustedTenantHeader !== null || (jwt !== null && jwt.tenants === null)) return [];
+  const reached = new Set<string | null>([...keys.values(), ...(jwt?.tenants?.values() ?? []), anonymousTenantId, unknownKeyTemplateId]);
+  if (reached.size === 1 && reached.has(null)) return ['no request can be told whose it is: every one will be refused'];
+  for (const { parentId } of policy.tenants.values()) reached.add(parentId);
+  return [...policy.tenants.keys()].filter((id) => !reached.has(id)).map((id) => `no key, token or header leads to tenant "${id}"`);
+}
