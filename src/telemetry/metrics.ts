@@ -3,6 +3,7 @@ import type { FaultKind, PassReason, RequestRecord } from '../domain/decision.js
 import { usageLines } from '../domain/usage.js';
 import { BoundedLabels, NONE, OTHER } from './bounded-labels.js';
 import { startEventLoopLag, type EventLoopLag } from './event-loop-lag.js';
+import { Tally } from './tally.js';
 
 export interface MetricsOptions {
   /** Of this program, for `tokenweir_build_info`. */
@@ -59,12 +60,10 @@ export class Metrics {
   readonly #models = new BoundedLabels({ maxValues: 200, maxPerOwner: 50, maxLength: 128 });
   readonly #reasons = new BoundedLabels({ maxValues: 100, maxPerOwner: 100, maxLength: 64 });
   readonly #ops = new BoundedLabels({ maxValues: 50, maxPerOwner: 50, maxLength: 64 });
-  /** Counters with their labels already bound: binding them costs more than counting. As bounded as the labels. */
-  readonly #requestCounters = new Map<string, Counter.Internal>();
-  readonly #tokenCounters = new Map<string, Map<string, Counter.Internal>>();
+  readonly #pairs = new Set<string>();
 
-  readonly #requests = this.#counter('requests_total', 'Requests that are over, by decision.', ['tenant', 'pool', 'decision', 'reason']);
-  readonly #tokens = this.#counter('tokens_total', 'Tokens charged; the kinds do not overlap.', ['tenant', 'model', 'kind']);
+  readonly #requests = this.#tally('requests_total', 'Requests that are over, by decision.', ['tenant', 'pool', 'decision', 'reason']);
+  readonly #tokens = this.#tally('tokens_total', 'Tokens charged; the kinds do not overlap.', ['tenant', 'model', 'kind']);
   readonly #unmetered = this.#counter('unmetered_requests_total', 'Requests that passed without being counted.', ['why']);
   readonly #faults = this.#counter('faults_total', 'Faults inside the processor that traffic did not notice.', ['kind']);
   readonly #storeErrors = this.#counter('store_errors_total', 'Calls to the store that failed.', ['op']);
@@ -85,12 +84,12 @@ export class Metrics {
   /** Counts a finished request and the tokens it was charged. */
   request(record: RequestRecord): void {
     const tenant = this.#tenants.admit(record.tenantLabel);
-    this.#requestCounter(tenant, record.decision, this.#reasons.admit(record.reason)).inc();
+    this.#requests.add({ tenant, pool: NONE, decision: record.decision, reason: this.#reasons.admit(record.reason) }, 1);
     if (record.usage === null) return;
     const lines = usageLines(record.usage, record.model ?? NONE, null);
     if (lines.length === 0) return;
     const model = this.#modelLabel(tenant, record);
-    for (const { kind, tokens } of lines) this.#tokenCounter(tenant, model, kind).inc(tokens);
+    for (const { kind, tokens } of lines) this.#tokens.add({ tenant, model, kind }, tokens);
   }
 
   decided(decisionMs: number): void {
@@ -136,31 +135,14 @@ export class Metrics {
     this.#registry.clear();
   }
 
-  #requestCounter(tenant: string, decision: string, reason: string): Counter.Internal {
-    const key = `${tenant}\n${decision}\n${reason}`;
-    let counter = this.#requestCounters.get(key);
-    if (counter === undefined) {
-      counter = this.#requests.labels({ tenant, pool: NONE, decision, reason });
-      this.#requestCounters.set(key, counter);
-    }
-    return counter;
-  }
-
-  #modelLabel(tenant: string, { model, estimated }: RequestRecord): string {
-    if (model === null) return NONE;
-    return estimated ? this.#models.lookup(model) : this.#models.admit(model, tenant);
-  }
-
-  #tokenCounter(tenant: string, model: string, kind: string): Counter.Internal {
+  #modelLabel(tenant: string, record: RequestRecord): string {
+    if (record.model === null) return NONE;
+    const model = record.estimated ? this.#models.lookup(record.model) : this.#models.admit(record.model, tenant);
     const pair = `${tenant}\n${model}`;
-    let kinds = this.#tokenCounters.get(pair);
-    if (kinds === undefined) {
-      if (this.#tokenCounters.size >= MAX_TOKEN_PAIRS && model !== OTHER) return this.#tokenCounter(tenant, OTHER, kind);
-      this.#tokenCounters.set(pair, (kinds = new Map()));
-    }
-    let counter = kinds.get(kind);
-    if (counter === undefined) kinds.set(kind, (counter = this.#tokens.labels({ tenant, model, kind })));
-    return counter;
+    if (this.#pairs.has(pair)) return model;
+    if (this.#pairs.size >= MAX_TOKEN_PAIRS) return OTHER;
+    this.#pairs.add(pair);
+    return model;
   }
 
   #collectProcess(): EventLoopLag {
@@ -175,6 +157,10 @@ export class Metrics {
       },
     });
     return lag;
+  }
+
+  #tally(name: string, help: string, labelNames: string[]): Tally {
+    return new Tally({ name: `tokenweir_${name}`, help, labelNames, registry: this.#registry });
   }
 
   #counter(name: string, help: string, labelNames: string[]): Counter {
