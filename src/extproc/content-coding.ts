@@ -1,5 +1,6 @@
 import { createBrotliDecompress, createInflateRaw, createUnzip, type BrotliDecompress, type InflateRaw, type Unzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
+import { zstdWindowsFit } from './zstd-frames.js';
 
 type ZlibStream = Unzip | InflateRaw | BrotliDecompress;
 
@@ -23,7 +24,9 @@ const MAX_CODINGS = 2;
 export function codingsOf(header: string | undefined): string[] | null {
   const names = (header ?? '').toLowerCase().split(',').map((name) => name.trim());
   const codings = names.filter((name) => name !== '' && name !== 'identity');
-  return codings.length <= MAX_CODINGS && codings.every((name) => CODINGS.has(name)) ? codings : null;
+  const known = codings.length <= MAX_CODINGS && codings.every((name) => CODINGS.has(name));
+  // zstd below another coding could not be looked at before it is decoded; nobody sends that.
+  return known && (codings.length === 1 || !codings.includes('zstd')) ? codings : null;
 }
 
 /** Decoders for the codings, the last applied first. `maxBytes` bounds what comes out of each, in sum. */
@@ -47,6 +50,7 @@ export async function decodeWhole(body: Buffer, header: string | undefined, maxB
   const codings = codingsOf(header);
   if (codings === null) return { ok: false, why: 'unsupported' };
   if (codings.length === 0) return { ok: true, body };
+  if (codings.at(-1) === 'zstd' && !zstdWindowsFit(body)) return { ok: false, why: 'corrupt' };
   const decoder = createDecoder(codings, maxBytes);
   try {
     const decoded = Buffer.concat([await decoder.push(body), await decoder.end()]);
@@ -145,7 +149,11 @@ function zstdDecoder(maxBytes: number): Decoder {
         if (chunk.length > 0) stream.push(chunk);
         resolve(output.take());
       }),
-    end: () => Promise.resolve(output.take()),
+    end: () =>
+      new Promise((resolve) => {
+        stream.push(new Uint8Array(0), true);
+        resolve(output.take());
+      }),
     close: () => undefined,
   };
 }

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { describe, expect, it } from 'vitest';
 import { codingsOf, createDecoder, decodeWhole } from '../../../src/extproc/content-coding.js';
 
-const TEXT = Buffer.from(JSON.stringify({ model: 'm', text: 'zwölf Boxkämpfer 🥊 '.repeat(2000) }));
+const TEXT = Buffer.from(JSON.stringify({ model: 'm', text: 'zwölf Boxkämpfer 🥊 '.repeat(400), noise: Array.from({ length: 500 }, (_, i) => (i * 7919) % 1009) }));
 // One raw-literal zstd frame (RFC 8878): magic, single segment with a 1-byte size, one last raw block.
 const zstd = (text: string) => Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x20, text.length, (text.length << 3) | 1, text.length >> 5, 0]), Buffer.from(text)]);
 const CODINGS: [string, Buffer][] = [
@@ -21,8 +21,15 @@ describe('compressed request bodies (mlflow/mlflow#24573)', () => {
     expect(await decodeWhole(TEXT, undefined, 10)).toEqual({ ok: true, body: TEXT });
   });
 
+  it('zstd headers that claim a huge window are refused before anything is allocated', async () => {
+    const claimed = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa0, 0x01, 0, 0]);
+    expect(await decodeWhole(claimed, 'zstd', 1000)).toEqual({ ok: false, why: 'corrupt' });
+    expect(await decodeWhole(Buffer.concat([zstd('{"a":1}'), claimed]), 'zstd', 1000)).toEqual({ ok: false, why: 'corrupt' });
+    expect((await decodeWhole(Buffer.concat([zstd('{"a":'), zstd('1}')]), 'zstd', 1000)).ok).toBe(true);
+  });
+
   it.each(['gzip', 'br'])('a %s body that inflates beyond the bound is too large, whatever it would come to', async (encoding) => {
-    const zeros = Buffer.alloc(64 * 1024 * 1024);
+    const zeros = Buffer.alloc(8 * 1024 * 1024);
     const bomb = encoding === 'gzip' ? gzipSync(zeros) : brotliCompressSync(zeros);
     expect(await decodeWhole(bomb, encoding, 1_000_000)).toEqual({ ok: false, why: 'too_large' });
   });
