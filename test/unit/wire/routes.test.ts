@@ -14,6 +14,9 @@ describe('the API a request calls', () => {
     '/v1%2Fchat%2fcompletions',
     '/v1/./models/../chat/completions',
     '/v1\\chat\\completions',
+    `/v1/chat/completions?x=${'y'.repeat(3000)}`,
+    `${'/'.repeat(3000)}v1/chat/completions`,
+    `/v1/${'./'.repeat(3000)}chat/completions`,
   ])('knows %s as chat completions', (path) => {
     expect(routeOf('POST', path)?.api).toBe('openai-chat');
   });
