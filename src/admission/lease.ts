@@ -75,6 +75,7 @@ export class Lease {
     const { store, settlements, clock } = this.admission;
     const charge = this.#charge(whole);
     this.record.charge = charge;
+    this.record.responseModel = this.#reader?.reading.model ?? null;
     const event = ledgerEvent(this.subject, this.record.keyId, this.admitted, charge, this.#answeredBy(), {
       startedAtMs: this.record.startedAtMs,
       settledAtMs: clock.nowMs(),

@@ -16,6 +16,8 @@ export class RecordDraft {
   status: number | null = null;
   model: string | null = null;
   charge: Charge | null = null;
+  /** Model that answered, as it names itself. */
+  responseModel: string | null = null;
   #tenant: Tenant | null = null;
   #admitted: Admitted | null = null;
   keyId: string | null = null;
@@ -52,6 +54,8 @@ export class RecordDraft {
       keyId: this.keyId,
       api: this.api,
       model: this.model,
+      responseModel: this.responseModel,
+      outputCapTokens: admitted?.facts.outputCapTokens ?? null,
       stream: admitted?.facts.stream ?? false,
       ...this.decided,
       wouldRefuse: admitted?.wouldRefuse ?? null,

@@ -28,10 +28,10 @@ export interface RequestRecord {
   readonly keyId: string | null;
   readonly api: string | null;
   readonly model: string | null;
-  /** Model that answered, as the response names it; absent or null where it told none. */
-  readonly responseModel?: string | null;
-  /** The body's own output cap for one choice; absent or null without one. */
-  readonly outputCapTokens?: number | null;
+  /** Model that answered, as the response names it; null where it told none. */
+  readonly responseModel: string | null;
+  /** The body's own output cap for one choice; null without one. */
+  readonly outputCapTokens: number | null;
   readonly stream: boolean;
   readonly decision: DecisionLabel;
   /** Refusal or pass reason; `none` for admitted. */

@@ -11,6 +11,8 @@ export function record(changes: Partial<RequestRecord> = {}): RequestRecord {
     tenantLabel: 'acme',
     keyId: '0123456789abcdef',
     api: 'openai-chat',
+    responseModel: null,
+    outputCapTokens: null,
     model: 'gpt-4.1',
     stream: true,
     decision: 'admitted',
