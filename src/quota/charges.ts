@@ -59,9 +59,16 @@ export function modeOf(tenant: Tenant, policy: Pick<Policy, 'enforcement'>): Enf
   return tenant.enforcement ?? policy.enforcement;
 }
 
-/** The buckets of a tenant's own limits. */
+/** A policy's tenants never change, so the names of their buckets are put together once. */
+const specs = new WeakMap<Tenant, readonly BucketSpec[]>();
+
+/** The buckets of a tenant's own limits, in their order. */
 export function bucketSpecsOf(tenant: Tenant): readonly BucketSpec[] {
-  return tenant.limits.map((limit) => specOf(tenant, limit));
+  const known = specs.get(tenant);
+  if (known !== undefined) return known;
+  const made = tenant.limits.map((limit) => specOf(tenant, limit));
+  specs.set(tenant, made);
+  return made;
 }
 
 /**
@@ -76,13 +83,14 @@ export function planCharges(policy: ChargePolicy, tenant: Tenant, model: string,
   let wouldNeverFit: NeverFit | null = null;
   for (const owner of chainOf(tenant, policy.tenants)) {
     const ownerMode = modeOf(owner, policy);
-    for (const limit of owner.limits) {
+    const ownerSpecs = bucketSpecsOf(owner);
+    for (const [i, limit] of owner.limits.entries()) {
       const mode = weaker(requestMode, limit.enforcement ?? ownerMode);
       if (mode === 'off' || !limit.matches(model)) continue;
       const neverFit = neverFits(limit, owner, owner !== tenant, demand);
       if (neverFit !== null && mode === 'enforce') return { kind: 'never_fits', neverFit };
       wouldNeverFit ??= neverFit;
-      (mode === 'enforce' ? enforced : shadowed).push(chargeOf(owner, limit, demand));
+      (mode === 'enforce' ? enforced : shadowed).push(chargeOf(ownerSpecs[i]!, limit, demand));
     }
   }
   return { kind: 'charges', enforced, shadowed, wouldNeverFit };
@@ -99,19 +107,11 @@ function specOf(tenant: Tenant, limit: Limit): BucketSpec {
   };
 }
 
-function chargeOf(owner: Tenant, limit: Limit, demand: Demand): BucketCharge {
+function chargeOf(spec: BucketSpec, limit: Limit, demand: Demand): BucketCharge {
   const input = countsInput(limit.dimension) ? countedInput(limit, demand.prompt, demand.prompt.tokens) : 0;
   const amount = Math.min(limit.capacity, wholeAmount(limit.dimension, input, demand.output.reservedTokens));
-  return {
-    key: `${owner.id}/${limit.id}`,
-    tenantId: owner.id,
-    dimension: limit.dimension,
-    limit: limit.limit,
-    capacity: limit.capacity,
-    amount,
-    inputAmount: Math.min(amount, input),
-    countCachedInput: limit.countCachedInput,
-  };
+  const { key, tenantId, dimension, limit: perMinute, capacity, countCachedInput } = spec;
+  return { key, tenantId, dimension, limit: perMinute, capacity, amount, inputAmount: Math.min(amount, input), countCachedInput };
 }
 
 function wholeAmount(dimension: LimitDimension, input: number, output: number): number {

@@ -1,4 +1,5 @@
 import type { BucketCharge, Consumption, ReserveResult } from '../../src/domain/lease.js';
+import type { BucketSpec } from '../../src/domain/store.js';
 
 interface Entry {
   readonly charge: BucketCharge;
@@ -11,7 +12,11 @@ export interface Account {
   settled: number;
   refunded: number;
   held: number;
+  /** What is missing to full as time passes, in 60,000ths, of unlimited size. */
+  deficit: bigint;
 }
+
+const UNITS = 60_000n;
 
 /**
  * Double-entry books beside a store: every token that was reserved (or taken later) is held, settled or refunded.
@@ -24,9 +29,22 @@ export class Books {
   account(key: string): Account {
     const known = this.#accounts.get(key);
     if (known !== undefined) return known;
-    const account = { reserved: 0, settled: 0, refunded: 0, held: 0 };
+    const account = { reserved: 0, settled: 0, refunded: 0, held: 0, deficit: 0n };
     this.#accounts.set(key, account);
     return account;
+  }
+
+  /** Time passes: rates refill, a unit a millisecond for each token a minute. */
+  wait(ms: number, specs: readonly BucketSpec[]): void {
+    for (const { key, limit, dimension } of specs) {
+      if (dimension !== 'concurrency') this.#refill(this.account(key), BigInt(limit) * BigInt(ms));
+    }
+  }
+
+  /** Whole units left by the books. */
+  remaining({ key, capacity }: BucketSpec): number {
+    const units = BigInt(capacity) * UNITS - this.account(key).deficit;
+    return Number(units >= 0n ? units / UNITS : -((UNITS - 1n - units) / UNITS));
   }
 
   get running(): number {
@@ -60,6 +78,7 @@ export class Books {
       account.held -= entry.amount;
       account.settled += truth;
       account.refunded += entry.amount - truth;
+      this.#refill(account, BigInt(entry.amount - truth) * UNITS);
     }
     this.#running.delete(leaseId);
   }
@@ -69,6 +88,11 @@ export class Books {
     entry.amount += amount;
     account.reserved += amount;
     account.held += amount;
+    account.deficit += BigInt(amount) * UNITS;
+  }
+
+  #refill(account: Account, units: bigint): void {
+    account.deficit = account.deficit > units ? account.deficit - units : 0n;
   }
 }
 

@@ -93,6 +93,19 @@ describe.each(STORES)('store %s, over random histories', (_, makeStore) => {
     );
   });
 
+  test('levels agree with the books as time passes, debt and refunds beyond full included', async () => {
+    await fc.assert(
+      fc.asyncProperty(withHistory(true), async ({ specs, steps }) => {
+        const player = new Player(makeStore());
+        for (const step of steps) {
+          await player.play(step);
+          if (step.kind === 'wait') player.books.wait(step.ms, specs);
+          expect(await levels(player.store, specs, player.nowMs)).toEqual(specs.map((spec) => player.books.remaining(spec)));
+        }
+      }),
+    );
+  });
+
   test('2. a lease ends exactly once, in whatever order its ends come', async () => {
     const end = fc.constantFrom('settle', 'cancel', 'renew', 'reserve');
     await fc.assert(
