@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { guardGroup, signalGroup } from './guard.js';
 
 /** What a finished command left. */
 export interface CommandResult {
@@ -19,7 +20,7 @@ export interface CommandOptions {
 
 const KEPT_CHARACTERS = 65_536;
 
-/** Runs a command to its end. Never throws: a command that does not exist has code null and says so in `output`. */
+/** Runs a command to its end, or to ours: it does not outlive this process. Never throws: a command that does not exist has code null and says so in `output`. */
 export function runCommand(command: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   return new Promise((resolve) => {
     let output = '';
@@ -30,16 +31,23 @@ export function runCommand(command: string, args: readonly string[], options: Co
       line = lines.pop() ?? '';
       for (const whole of lines) options.onLine?.(whole);
     };
-    const child = spawn(command, [...args], { env: options.env, cwd: options.cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-    const timer = options.timeoutMs === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), options.timeoutMs);
+    const child = spawn(command, [...args], { env: options.env, cwd: options.cwd, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const { pid } = child;
+    const release = pid === undefined ? (): void => undefined : guardGroup(pid);
+    const end = (): void => {
+      if (pid !== undefined) signalGroup(pid, 'SIGKILL');
+    };
+    const timer = options.timeoutMs === undefined ? undefined : setTimeout(end, options.timeoutMs);
     child.stdout.setEncoding('utf8').on('data', take);
     child.stderr.setEncoding('utf8').on('data', take);
     child.once('error', (error) => {
       clearTimeout(timer);
+      release();
       resolve({ code: null, output: error.message });
     });
     child.once('close', (code) => {
       clearTimeout(timer);
+      release();
       if (line !== '') options.onLine?.(line);
       resolve({ code, output });
     });

@@ -30,7 +30,8 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
 }
 
 function startWatchdog(pid: number): ChildProcess {
-  const script = 'read -r _; kill -TERM -- "-$1"; sleep 2; kill -KILL -- "-$1"';
+  // Not `kill -TERM -- -1`: dash takes the dashes for a number.
+  const script = 'read -r _; kill -TERM "-$1"; sleep 2; kill -KILL "-$1"';
   const watchdog = spawn('/bin/sh', ['-c', script, 'tokenweir-guard', String(pid)], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
   watchdog.on('error', () => undefined);
   watchdog.stdin?.on('error', () => undefined);
