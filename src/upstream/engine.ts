@@ -78,12 +78,15 @@ export class Engine {
   async sleepUntil(timeMs: number, gone: AbortSignal): Promise<void> {
     const ms = timeMs - this.#clock.nowMs();
     if (ms <= 0 || gone.aborted) return;
+    // One sleep a token: none of them may leave a listener behind.
     await new Promise<void>((resolve) => {
-      const cancel = this.#clock.after(ms, resolve);
-      onAbort(gone, () => {
+      const wake = (): void => {
         cancel();
+        gone.removeEventListener('abort', wake);
         resolve();
-      });
+      };
+      const cancel = this.#clock.after(ms, wake);
+      gone.addEventListener('abort', wake);
     });
   }
 }
