@@ -39,7 +39,7 @@ export async function serve(configPath: string): Promise<Serving> {
 function watchConfiguration(path: string, config: Config, app: App, log: Log): ConfigWatch {
   return watchConfig({
     path,
-    config,
+    current: config,
     clock: systemClock,
     onReload: (next, warnings) => {
       app.reconfigure(next);
@@ -49,6 +49,9 @@ function watchConfiguration(path: string, config: Config, app: App, log: Log): C
     },
     onProblem: (problems) => {
       log.error(`configuration not taken, the old one stays in force:\n${formatProblems(problems)}`);
+    },
+    onWatchFault: (error) => {
+      log.error('the configuration file is not watched any longer; SIGHUP still reloads it', error);
     },
   });
 }
