@@ -27,5 +27,7 @@ async function reserve(store: Store, owner: string, demand: Demand): Promise<Gat
     return { kind: 'refused', refusal: limitRefusal(result.shortage, tenant.id, leaseId), levels: result.levels };
   }
   const shadowRefusal = wouldNeverFit === null ? null : tooLargeRefusal(wouldNeverFit, leaseId);
-  return { kind: 'admitted', levels: result.levels, wouldRefuse: result.wouldRefuse, shadowRefusal };
+  // Clients are told of limits that may refuse them, not of those that only watch.
+  const levels = result.levels.slice(0, enforced.length);
+  return { kind: 'admitted', levels, wouldRefuse: result.wouldRefuse, shadowRefusal };
 }
