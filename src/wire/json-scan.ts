@@ -117,5 +117,14 @@ export function findMember(bytes: Buffer, objectStart: number, key: string): Spa
 function isKey(quoted: Buffer, wanted: Buffer, key: string): boolean {
   if (quoted.length === wanted.length + 2) return quoted.subarray(1, -1).equals(wanted);
   if (quoted.length < wanted.length + 2 || quoted.length > wanted.length * 6 + 2) return false;
-  return quoted.includes(BACKSLASH) && JSON.parse(quoted.toString()) === key;
+  return quoted.includes(BACKSLASH) && unquoted(quoted.toString()) === key;
+}
+
+/** The string that a JSON string stands for; null where it is none. */
+function unquoted(text: string): string | null {
+  try {
+    return String(JSON.parse(text));
+  } catch {
+    return null;
+  }
 }

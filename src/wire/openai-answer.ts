@@ -4,10 +4,6 @@ import { MAX_MODEL_LENGTH } from './fields.js';
 import { isObject, listOf, type Json, type JsonObject } from './json.js';
 import { OpenAiUsage } from './openai-usage.js';
 
-/** Members of a delta or message that are output text. Several servers send reasoning under two names at once: one counts. */
-const TEXTS = ['content', 'refusal'] as const;
-const REASONING = ['reasoning_content', 'reasoning'] as const;
-
 /** Collects what an answer tells, chunk by chunk or as a whole body. Never throws, whatever the values are. */
 export class OpenAiAnswer implements ResponseReading {
   readonly output = noText();
@@ -54,12 +50,16 @@ export class OpenAiAnswer implements ResponseReading {
 
   #choice(choice: JsonObject): void {
     this.#text(choice['text']);
-    for (const said of [choice['delta'], choice['message']]) if (isObject(said)) this.#said(said);
+    const { delta, message } = choice;
+    if (isObject(delta)) this.#said(delta);
+    if (isObject(message)) this.#said(message);
   }
 
   #said(said: JsonObject): void {
-    for (const key of TEXTS) this.#textOrParts(said[key]);
-    this.#textOrParts(REASONING.map((key) => said[key]).find((value) => typeof value === 'string' && value !== ''));
+    this.#textOrParts(said['content']);
+    this.#text(said['refusal']);
+    // Some servers send reasoning under both names at once: one counts.
+    this.#text(said['reasoning_content'] || said['reasoning']);
     for (const call of listOf(said['tool_calls'])) if (isObject(call)) this.#call(call['function']);
     this.#call(said['function_call']);
     const audio = said['audio'];

@@ -13,10 +13,10 @@ export function parseChatRequest(body: Buffer): ParsedRequest {
   return parseRequest('openai-chat', body, (fields, prompt) => {
     const messages = fields.required('messages');
     if (messages !== undefined && !Array.isArray(messages)) fields.fail('wrong_type', 'messages', 'The field `messages` must be a list.');
-    listOf(messages).forEach((message, index) => {
-      if (isObject(message)) prompt.message(message);
-      else fields.fail('wrong_type', `messages[${index}]`, `The field \`messages[${index}]\` must be an object.`);
-    });
+    const strange = listOf(messages).findIndex((message) => !isObject(message));
+    if (strange >= 0) fields.fail('wrong_type', `messages[${strange}]`, `The field \`messages[${strange}]\` must be an object.`);
+    if (fields.fault !== null) return 1;
+    for (const message of listOf(messages)) if (isObject(message)) prompt.message(message);
     prompt.tools(fields.body['tools']);
     prompt.tools(fields.body['functions']);
     // What vLLM lets a request bring besides its messages; it ends up in the prompt.

@@ -36,7 +36,8 @@ export class OpenAiStreamReader implements ResponseReader {
     let untouched = this.#event.size === 0;
     let start = 0;
     for (const end of this.#splitter.ends(chunk)) {
-      if (!this.#finish(chunk.subarray(start, end), passed)) untouched = false;
+      const last = start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end);
+      if (!this.#finish(last, passed)) untouched = false;
       start = end;
     }
     if (start < chunk.length) this.#begin(chunk.subarray(start), passed);

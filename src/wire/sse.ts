@@ -55,6 +55,10 @@ export interface SseEvent {
  * of other fields and comments are skipped.
  */
 export function parseSseEvent(text: string): SseEvent {
+  // Nearly all events are one data line: no need to split those.
+  if (text.startsWith('data:') && text.indexOf('\n') === text.length - 2 && text.endsWith('\n\n') && !text.includes('\r')) {
+    return { name: null, data: valueOf(text.slice(0, -2), 5) };
+  }
   let name: string | null = null;
   let data: string | null = null;
   for (const line of text.includes('\r') ? text.split(/\r\n|\n|\r/) : text.split('\n')) {
