@@ -8,6 +8,8 @@ export interface Config {
   /** The token itself; null: none is asked for (loopback only). */
   readonly adminToken: string | null;
   readonly logLevel: LogLevel;
+  /** SHA-256 of the file's text: tells whether a change of the file is one. */
+  readonly fingerprint: string;
 }
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';

@@ -15,8 +15,9 @@ export const fieldDocs = z.registry<FieldDoc>();
 
 /** A field that has to be given. */
 export function required<S extends z.ZodType>(schema: S, description: string, example: unknown): S {
-  fieldDocs.add(schema, { description, fallback: null, example });
-  return schema;
+  const field = schema.clone();
+  fieldDocs.add(field, { description, fallback: null, example });
+  return field;
 }
 
 /** A field with a default. */

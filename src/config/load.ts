@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { compilePolicy } from './compile.js';
 import type { Config, TlsSettings } from './config.js';
 import { MAX_FILE_BYTES } from './defaults.js';
+import { sha256 } from './hash-key.js';
 import { checkSchema } from './issues.js';
 import { outlineOf, type Outline } from './outline.js';
 import { NOTHING_OUTSIDE, referencedFiles, type FileContent, type Outside } from './outside.js';
@@ -32,21 +33,21 @@ export async function judgeFile(path: string, content: FileContent, env: Env): P
   if (!content.ok) return { ok: false, problems: [{ file: path, line: 1, column: 1, path: '', message: `this file ${content.reason}` }] };
   const source = readYaml(content.text);
   const outline = outlineOf(source.raw);
-  return judge(source, outline, path, { env, files: await readReferences(outline, dirname(path)) });
+  return judge({ ...source, fingerprint: sha256(content.text) }, outline, path, { env, files: await readReferences(outline, dirname(path)) });
 }
 
 /** Judges the text of a configuration. Pure: what it refers to is given in `outside`. */
 export function parseConfig(text: string, file: string, outside: Outside = NOTHING_OUTSIDE): LoadResult {
   const source = readYaml(text);
-  return judge(source, outlineOf(source.raw), file, outside);
+  return judge({ ...source, fingerprint: sha256(text) }, outlineOf(source.raw), file, outside);
 }
 
-function judge(source: YamlSource, outline: Outline, file: string, outside: Outside): LoadResult {
+function judge(source: YamlSource & { readonly fingerprint: string }, outline: Outline, file: string, outside: Outside): LoadResult {
   const { document, findings } = findingsOf(source, outline, outside);
   const found = findings.map(({ path, message, at }) => ({ file, ...source.locate(path, at), path: pathText(path), message }));
   const problems = inOrder([...source.problems.map(({ position, message }) => ({ file, ...position, path: '', message })), ...found]);
   if (problems.length > 0 || document === null) return { ok: false, problems };
-  const config = compile(document, outside, dirname(file));
+  const config = { ...compile(document, outside, dirname(file)), fingerprint: source.fingerprint };
   return { ok: true, config, warnings: warningsOf(config) };
 }
 
@@ -65,7 +66,7 @@ function inOrder(problems: readonly Problem[]): Problem[] {
   return [...unique.values()].sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-function compile(document: Document, outside: Outside, folder: string): Config {
+function compile(document: Document, outside: Outside, folder: string): Omit<Config, 'fingerprint'> {
   const { server } = document;
   const policy = compilePolicy(document);
   const tls = (files: TlsDocument | null): TlsSettings | null =>

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Config, ServerSettings } from './config.js';
+import { sha256 } from './hash-key.js';
 import { judgeFile, readBounded, type LoadResult, type Problem } from './load.js';
 import type { FileContent } from './outside.js';
 
@@ -12,7 +12,7 @@ const DEBOUNCE_MS = 200;
 export interface WatchOptions {
   readonly path: string;
   readonly clock: Clock;
-  /** The configuration in force: its `server` part stays whatever the file says later. */
+  /** The configuration in force: its `server` part and its admin token stay, whatever the file says later. */
   readonly current: Config;
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** A new configuration, whole and right, with warnings for the log. */
@@ -32,10 +32,8 @@ export interface ConfigWatch {
 /** Follows a configuration file: all of a change is taken, or, where anything is wrong with it, none. */
 export function watchConfig(options: WatchOptions): ConfigWatch {
   const { path, clock, env = process.env } = options;
-  let seen: string | null = null;
-  let queue: Promise<unknown> = readBounded(path).then((content) => {
-    seen = fingerprint(content);
-  });
+  let seen = options.current.fingerprint;
+  let queue: Promise<unknown> = Promise.resolve();
   let closed = false;
 
   async function take(content: FileContent): Promise<LoadResult> {
@@ -90,7 +88,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
 }
 
 function fingerprint(content: FileContent): string {
-  return content.ok ? createHash('sha256').update(content.text).digest('hex') : content.reason;
+  return content.ok ? sha256(content.text) : content.reason;
 }
 
 /** Sockets are open already: what the file says of them now holds after a restart, and a warning tells so. */
@@ -100,6 +98,7 @@ function keepServer(result: LoadResult, current: Config): LoadResult {
   const fields = Object.keys(server) as (keyof ServerSettings)[];
   const changed = fields.filter((field) => JSON.stringify(server[field]) !== JSON.stringify(current.server[field]));
   const warnings = changed.map((field) => `server: ${field} changed in the file: this needs a restart and is ignored until then`);
-  const kept = { ...result.config, server: current.server, policy: { ...policy, maxBodyBytes: current.server.maxBodyBytes } };
+  if (result.config.adminToken !== current.adminToken) warnings.push('the admin token changed: this needs a restart and is ignored until then');
+  const kept = { ...result.config, server: current.server, adminToken: current.adminToken, policy: { ...policy, maxBodyBytes: current.server.maxBodyBytes } };
   return { ok: true, config: kept, warnings: [...result.warnings, ...warnings] };
 }

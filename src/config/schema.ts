@@ -116,7 +116,7 @@ const tenant = z.strictObject({
     'acme',
   ),
   keys: optional(z.array(keyHash), DEFAULTS.keys, 'Hashes of its keys, as `tokenweir hash-key KEY` prints them. The keys themselves are stored nowhere.', [
-    'sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b',
+    'sha256:8649cdebee753898fd50e01408a9e438aa5090249bc3e51b65f33dce973b0873',
   ]),
   parent: optional(tenantId.nullable(), DEFAULTS.parent, 'A team or business unit: its limits apply too, to all its children together.'),
   models: optional(z.array(glob), DEFAULTS.allowedModels, 'Models it may use; an empty list allows none.'),
@@ -144,7 +144,6 @@ export const schema = z.strictObject({
     z.string().min(1).max(4096).nullable(),
     DEFAULTS.adminToken,
     'Bearer token of the admin port: needed as soon as that listens on more than loopback. `env:NAME` takes it from the environment.',
-    'env:TOKENWEIR_ADMIN_TOKEN',
   ),
   adminTokenFile: optional(filePath.nullable(), DEFAULTS.adminToken, 'File that holds the token, instead of `adminToken`. Space around it is dropped.'),
   identity: section(identity, 'How a request tells whose it is.'),

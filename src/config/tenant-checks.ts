@@ -2,6 +2,9 @@ import type { Outline } from './outline.js';
 import type { Finding, Path } from './problem.js';
 import { didYouMean, nearest } from './suggest.js';
 
+/** Comparing thousands of names with thousands would take minutes. */
+const MAX_SUGGESTIONS = 20;
+
 /** Tells the line of a path, for messages that point to a second place. */
 export type LineOf = (path: Path) => number;
 
@@ -40,7 +43,9 @@ function repeatedKeys(outline: Outline, lineOf: LineOf): Finding[] {
 function unknownTenants(outline: Outline, ids: ReadonlyMap<string, number>): Finding[] {
   const findings: Finding[] = [];
   const check = (path: Path, id: string | null): void => {
-    if (id !== null && !ids.has(id)) findings.push(value(path, `no tenant has this id${didYouMean(nearest(id, ids.keys()))}`));
+    if (id === null || ids.has(id)) return;
+    const near = findings.length < MAX_SUGGESTIONS ? nearest(id, ids.keys()) : null;
+    findings.push(value(path, `no tenant has this id${didYouMean(near)}`));
   };
   const { anonymous, unknownKey, jwt } = outline.identity;
   if (anonymous !== 'reject') check(['identity', 'anonymous'], anonymous);

@@ -1,4 +1,4 @@
-import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit, type CST, type Document, type Node, type YAMLError } from 'yaml';
+import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit, type CST, type Document, type Node, type Pair, type YAMLError, type YAMLMap } from 'yaml';
 import { MAX_ALIASES, MAX_DEPTH } from './defaults.js';
 import type { Path } from './problem.js';
 
@@ -28,7 +28,7 @@ export function readYaml(text: string): YamlSource {
   };
   const { tokens, tooDeepAt } = tokensOf(text, lines);
   if (tooDeepAt !== null) return unreadable(position(tooDeepAt), `is nested more than ${MAX_DEPTH} levels deep`);
-  const [doc, second] = new Composer({ prettyErrors: false }).compose(tokens, true, text.length);
+  const [doc, second] = new Composer({ prettyErrors: false, uniqueKeys: false }).compose(tokens, true, text.length);
   if (doc === undefined) return unreadable(START, 'cannot be read as YAML');
   if (second !== undefined) return unreadable(position(second.range[0]), 'a second document starts here: only one is allowed');
   return readDocument(doc, position);
@@ -52,23 +52,39 @@ function tokensOf(text: string, lines: LineCounter): { tokens: CST.Token[]; tooD
 }
 
 function readDocument(doc: Document.Parsed, position: (offset: number) => Position): YamlSource {
-  const faults = [...doc.errors, ...doc.warnings];
-  const problems = faults.map((error) => ({ position: position(error.pos[0]), message: messageOf(error) }));
-  const locate: YamlSource['locate'] = (path, at) => position(offsetOf(doc, path, at));
+  const faults = [...doc.errors, ...doc.warnings].map((error) => ({ position: position(error.pos[0]), message: messageOf(error) }));
   // Values of a file with broken syntax are guesses; a repeated key leaves all the others as they are meant.
-  if (faults.some((error) => error.code !== 'DUPLICATE_KEY')) return { raw: undefined, problems, locate };
+  if (faults.length > 0) return { raw: undefined, problems: faults, locate: () => START };
+  const repeated = repeatedKeys(doc).map((offset) => ({ position: position(offset), message: 'this key stands here twice' }));
+  const offsetOf = offsetFinder(doc);
+  const locate: YamlSource['locate'] = (path, at) => position(offsetOf(path, at));
   try {
-    return { raw: doc.toJS({ maxAliasCount: MAX_ALIASES }), problems, locate };
+    return { raw: doc.toJS({ maxAliasCount: MAX_ALIASES }), problems: repeated, locate };
   } catch {
     const message = 'aliases repeat too much, or contain themselves';
-    return { raw: undefined, problems: [...problems, { position: position(lastAlias(doc)), message }], locate };
+    return { raw: undefined, problems: [...repeated, { position: position(lastAlias(doc)), message }], locate };
   }
 }
 
 /** The parser's message without what it quotes from the file: that may be a secret. */
 function messageOf(error: YAMLError): string {
-  if (error.code === 'DUPLICATE_KEY') return 'this key stands here twice';
   return `not valid YAML: ${error.message.replace(/: .*$/s, '')}`;
+}
+
+/** Where keys stand that their mapping has already. (The parser's own check takes time by the square of the keys.) */
+function repeatedKeys(doc: Document): number[] {
+  const offsets: number[] = [];
+  visit(doc, {
+    Map: (_, map) => {
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        const name = keyText(key);
+        if (seen.has(name)) offsets.push(startOf(key) ?? 0);
+        seen.add(name);
+      }
+    },
+  });
+  return offsets;
 }
 
 function lastAlias(doc: Document): number {
@@ -81,23 +97,30 @@ function lastAlias(doc: Document): number {
   return offset;
 }
 
-function offsetOf(doc: Document, path: Path, at: 'key' | 'value'): number {
-  let node: unknown = doc.contents;
-  let key: unknown = null;
-  for (const part of path) {
-    const target: unknown = isAlias(node) ? node.resolve(doc) : node;
-    const step = stepInto(target, part);
-    if (step === null) return startOf(key) ?? startOf(target) ?? 0;
-    ({ key, node } = step);
-  }
-  return (at === 'key' || isEmpty(node) ? startOf(key) : null) ?? startOf(node) ?? 0;
+/** Finds where paths stand; mappings are indexed once, so that many problems in a large file stay cheap. */
+function offsetFinder(doc: Document): (path: Path, at: 'key' | 'value') => number {
+  const indexes = new Map<YAMLMap, Map<string, Pair>>();
+  const pairIn = (map: YAMLMap, part: string | number): Pair | undefined => {
+    const index = indexes.get(map) ?? new Map(map.items.map((pair) => [keyText(pair.key), pair]));
+    indexes.set(map, index);
+    return index.get(String(part));
+  };
+  return (path, at) => {
+    let node: unknown = doc.contents;
+    let key: unknown = null;
+    for (const part of path) {
+      const target: unknown = isAlias(node) ? node.resolve(doc) : node;
+      const pair = isMap(target) ? pairIn(target, part) : undefined;
+      if (pair !== undefined) [key, node] = [pair.key, pair.value];
+      else if (isSeq(target) && typeof part === 'number' && part < target.items.length) [key, node] = [null, target.items[part]];
+      else return startOf(key) ?? startOf(target) ?? 0;
+    }
+    return (at === 'key' || isEmpty(node) ? startOf(key) : null) ?? startOf(node) ?? 0;
+  };
 }
 
-function stepInto(node: unknown, part: string | number): { key: unknown; node: unknown } | null {
-  if (isSeq(node) && typeof part === 'number' && part < node.items.length) return { key: null, node: node.items[part] };
-  if (!isMap(node)) return null;
-  const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value ?? '') === String(part));
-  return pair === undefined ? null : { key: pair.key, node: pair.value };
+function keyText(key: unknown): string {
+  return isScalar(key) ? String(key.value ?? '') : String(key);
 }
 
 function startOf(node: unknown): number | null {
