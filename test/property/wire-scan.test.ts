@@ -42,7 +42,7 @@ it('a member that is found without parsing is the one that JSON.parse finds', ()
 });
 
 it('no bytes at all make the scan throw or run on', () => {
-  const bytes = fc.array(fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', ' ', 'wanted', '"wanted":', '{"\\\\wanted":1'), { maxLength: 40 }).map((parts) => Buffer.from(parts.join('')));
+  const bytes = fc.array(fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', ' ', 'wanted', '"wanted":', '{"\\wanted":1'), { maxLength: 40 }).map((parts) => Buffer.from(parts.join('')));
   fc.assert(
     fc.property(bytes, (text) => {
       const found = findMember(text, 0, 'wanted');
