@@ -143,6 +143,8 @@ export class Exchange {
   /** The traffic is over, whole or not. Calling it again does nothing. */
   close(): void {
     this.#closed = true;
+    if (this.#finished) return;
+    // What was held back of a cut answer is still read: the usage may be in it.
     this.#lease?.end();
     this.#end(false);
   }

@@ -33,10 +33,10 @@ export class Lease {
     return this.#rewrites;
   }
 
-  /** The answer begins. `framing` null: its body is not shown to us. */
+  /** The answer begins. `framing` null: its body is not shown to us. One of Envoy's own says nothing of tokens. */
   respond(response: ResponseHead, framing: 'sse' | 'json' | null): void {
     this.#response = response;
-    if (framing === null || response.endOfStream) return;
+    if (framing === null || response.endOfStream || !response.fromUpstream) return;
     this.#rewrites = this.askedForUsage && framing === 'sse';
     this.#reader = this.subject.api.responseReader({ framing, hideUsage: this.#rewrites });
   }

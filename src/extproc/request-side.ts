@@ -24,6 +24,7 @@ export class RequestSide {
   #maxBytes = 0;
   #ended = false;
   #trailersPending = false;
+  #observed: Promise<void> | null = null;
 
   constructor(
     private readonly exchange: Exchange,
@@ -36,6 +37,11 @@ export class RequestSide {
   /** Nothing has left for the upstream, and nothing was answered. */
   get undecided(): boolean {
     return this.#state === 'reading' || this.#state === 'deciding';
+  }
+
+  /** In shadow: the decision, while it is being made beside the traffic. */
+  get observed(): Promise<void> | null {
+    return this.#observed;
   }
 
   /** Envoy has answered the client on its own meanwhile: whatever is decided now, nothing is sent. */
@@ -117,10 +123,13 @@ export class RequestSide {
   }
 
   /** Shadow: the traffic has gone on; this only takes note. */
-  async #observe(): Promise<void> {
+  #observe(): Promise<void> {
     this.#state = 'passing';
-    await this.#verdict();
-    this.#chunks = [];
+    this.#observed = this.#verdict().then(() => {
+      this.#chunks = [];
+      this.#observed = null;
+    });
+    return this.#observed;
   }
 
   async #decide(): Promise<void> {

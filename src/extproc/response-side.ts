@@ -25,11 +25,16 @@ export class ResponseSide {
     private readonly modes: BodyModes,
     private readonly send: (reply: Reply) => void,
     private readonly onFault: (error: unknown) => void,
+    /** In shadow: the decision, while it is not made yet. The traffic does not wait for it, the reading does. */
+    private readonly undecided: Promise<void> | null,
   ) {}
 
   headers(response: ResponseHead): void {
-    this.#verdict = this.exchange.respond(response, this.modes.response !== 'none');
-    if (this.#verdict.read) this.#prepareReading(response);
+    if (this.undecided !== null) {
+      this.#headersBeside(response, this.undecided);
+      return;
+    }
+    this.#open(response);
     const reply = headersReply('response', this.#headerEdits(response));
     if (!response.endOfStream) this.send(reply);
     else this.send(this.#withFacts(reply, this.#finish().facts));
@@ -38,7 +43,7 @@ export class ResponseSide {
   body(chunk: Buffer, endOfStream: boolean): void {
     if (this.#ended) return;
     this.#ended = endOfStream;
-    if (this.#decoder !== null) this.#bodyBehindDecoder(this.#decoder, chunk, endOfStream);
+    if (this.#inOrderOnly) this.#bodyInOrder(chunk, endOfStream);
     else this.#sendOn(chunk, this.#read(chunk), endOfStream);
   }
 
@@ -55,23 +60,41 @@ export class ResponseSide {
 
   /** The stream is gone: what is still being decoded is read to its end, then the exchange is closed. */
   close(): void {
-    if (this.#decoder === null) {
+    if (!this.#inOrderOnly) {
       this.exchange.close();
       return;
     }
     this.#inOrder(async () => {
       if (!this.#ended) this.#read(await this.#decodedEnd());
       this.#decoder?.close();
+    });
+    this.#inOrder(() => {
       this.exchange.close();
     });
   }
 
-  #prepareReading(response: ResponseHead): void {
+  /** Reading lags behind the traffic. */
+  get #inOrderOnly(): boolean {
+    return this.#decoder !== null || this.undecided !== null;
+  }
+
+  #headersBeside(response: ResponseHead, undecided: Promise<void>): void {
+    this.send(headersReply('response', this.#verdict.edits));
+    this.#inOrder(async () => {
+      await undecided;
+      this.#open(response);
+      if (response.endOfStream) this.#finish();
+    });
+  }
+
+  #open(response: ResponseHead): void {
+    this.#verdict = this.exchange.respond(response, this.modes.response !== 'none');
+    if (!this.#verdict.read) return;
     const codings = codingsOf(response.headers.get('content-encoding'));
     if (codings === null) {
       this.exchange.unreadable(new Error('unknown content-encoding of an answer'));
       this.#verdict = { ...this.#verdict, read: false, rewrites: false };
-    } else if (codings.length > 0 && this.modes.response !== 'none') {
+    } else if (codings.length > 0) {
       this.#decoder = createDecoder(codings, MAX_DECODED_BYTES);
     }
   }
@@ -104,15 +127,16 @@ export class ResponseSide {
     return out.length > 0 || endOfStream ? duplexChunk('response', out, endOfStream) : null;
   }
 
-  /** Where the client gets the upstream's own bytes they go on at once, and are decoded beside; else decoding comes first. */
-  #bodyBehindDecoder(decoder: Decoder, chunk: Buffer, endOfStream: boolean): void {
+  /** Where the client gets the upstream's own bytes they go on at once, and are read beside; else reading comes first. */
+  #bodyInOrder(chunk: Buffer, endOfStream: boolean): void {
     const { rewrites } = this.#verdict;
     if (!rewrites) {
       const reply = this.#chunkReply(chunk, chunk, endOfStream);
       if (reply !== null) this.send(endOfStream ? this.#withFacts(reply, this.exchange.facts()) : reply);
     }
     this.#inOrder(async () => {
-      const decoded = await this.#decoded(() => decoder.push(chunk), chunk);
+      const decoder = this.#decoder;
+      const decoded = decoder === null ? chunk : await this.#decoded(() => decoder.push(chunk), chunk);
       const last = endOfStream ? await this.#decodedEnd() : NOTHING;
       const shown = this.#read(last.length > 0 ? Buffer.concat([decoded, last]) : decoded);
       if (rewrites) this.#sendOn(chunk, shown, endOfStream);
@@ -134,7 +158,7 @@ export class ResponseSide {
     }
   }
 
-  #inOrder(step: () => Promise<void>): void {
+  #inOrder(step: () => Promise<void> | void): void {
     this.#tail = this.#tail.then(step).catch(this.onFault);
   }
 

@@ -220,6 +220,25 @@ describe.each([['BUFFERED + STREAMED', BUFFERED], ['FULL_DUPLEX_STREAMED', DUPLE
     expect(await inFlight(h)).toBe(0);
   });
 
+  it('shadow: an answer that overtakes the decision is counted all the same, and does not wait for it', async () => {
+    const h = harness(policyOf([tenant('acme', [limit('tokens', 1000)])], { enforcement: 'shadow' }));
+    const reserve = h.store.reserve.bind(h.store);
+    let decide: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => { decide = resolve; });
+    h.store.reserve = async (request) => { await gate; return reserve(request); };
+    const envoy = new EnvoyDouble(h, modes);
+    await envoy.requestHeaders(KEY);
+    await envoy.requestBody(chat());
+    expect(await envoy.responseHeaders()).toHaveLength(1);
+    expect(await envoy.responseBody(answer(12, 7), true)).toHaveLength(1);
+    await envoy.cancel();
+    expect(h.witness.records).toHaveLength(0);
+    decide();
+    await settled();
+    expect(h.witness.records[0]).toMatchObject({ outcome: 'completed', usage: { inputTokens: 12, outputTokens: 7 } });
+    expect(await inFlight(h)).toBe(0);
+  });
+
   it('off: neither decides nor charges', async () => {
     const h = harness(policyOf([tenant('acme', [limit('tokens', 100)], { enforcement: 'off' })]));
     const envoy = new EnvoyDouble(h, modes);
