@@ -5,6 +5,8 @@ export interface Attempt {
   readonly sentAtMs: number;
   readonly status: number;
   readonly headers: Headers;
+  /** The body of an answer that is an error, as JSON; null of others. */
+  readonly refusal: unknown;
 }
 
 export interface OfficialClient {
@@ -19,7 +21,8 @@ export function officialClient(url: string, apiKey: string, maxRetries = 2): Off
   const listening: typeof fetch = async (input, init) => {
     const sentAtMs = performance.now();
     const answer = await fetch(input, init);
-    attempts.push({ sentAtMs, status: answer.status, headers: answer.headers });
+    const refusal: unknown = answer.ok ? null : await answer.clone().json();
+    attempts.push({ sentAtMs, status: answer.status, headers: answer.headers, refusal });
     return answer;
   };
   return { openai: new OpenAI({ apiKey, baseURL: `${url}/v1`, maxRetries, fetch: listening }), attempts };
