@@ -103,7 +103,7 @@ const limit = z
       'What may be used at once: the rate over so many seconds (at least one unit). A request that needs more than that can never be admitted.',
     ),
     countCachedInput: optional(z.boolean(), DEFAULTS.countCachedInput, 'Whether input that the upstream read from its cache counts.'),
-    enforcement: optional(enforcement.nullable(), DEFAULTS.ownEnforcement, 'For this limit alone: `enforce`, `shadow` or `off`.', 'shadow'),
+    enforcement: optional(enforcement.nullable(), DEFAULTS.limitEnforcement, 'For this limit alone: `enforce`, `shadow` or `off`.', 'shadow'),
   })
   .refine((given) => DIMENSION_FIELDS.some((field) => given[field] !== undefined), {
     error: `limits nothing: give it at least one of ${DIMENSION_FIELDS.join(', ')}`,
@@ -121,7 +121,7 @@ const tenant = z.strictObject({
   parent: optional(tenantId.nullable(), DEFAULTS.parent, 'A team or business unit: its limits apply too, to all its children together.'),
   models: optional(z.array(glob), DEFAULTS.allowedModels, 'Models it may use; an empty list allows none.'),
   limits: optional(z.union([limit, z.array(limit)]), DEFAULTS.limits, 'One mapping or a list. All that match have to allow a request; the longest wait is told.'),
-  enforcement: optional(enforcement.nullable(), DEFAULTS.ownEnforcement, 'For this tenant alone: `enforce`, `shadow` or `off`.'),
+  enforcement: optional(enforcement.nullable(), DEFAULTS.tenantEnforcement, 'For this tenant alone: `enforce`, `shadow` or `off`.'),
 });
 
 const model = z.strictObject({

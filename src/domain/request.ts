@@ -39,7 +39,7 @@ export interface RequestFacts {
 
 /** Why a body can't be read as a request of its API. All are the client's fault (400). */
 export interface RequestFault {
-  readonly kind: 'invalid_json' | 'not_an_object' | 'too_deep' | 'missing_field' | 'wrong_type' | 'out_of_range';
+  readonly kind: 'invalid_json' | 'not_an_object' | 'too_deep' | 'too_many' | 'missing_field' | 'wrong_type' | 'out_of_range';
   /** The field at fault, such as `max_tokens`; null where it is the body as a whole. */
   readonly field: string | null;
   /** A sentence for the client, without anything of the body's text. */

@@ -55,7 +55,16 @@ function isEscaped(bytes: Buffer, from: number, at: number): boolean {
  * means something for JSON only. Linear, no recursion.
  */
 export function deeperThan(bytes: Buffer, limit: number): boolean {
+  return shapeFault(bytes, limit, Infinity) !== null;
+}
+
+/**
+ * What is wrong with the shape of a JSON text: nested deeper than `maxDepth`, or more lists and objects than
+ * `maxContainers` (a parser needs far longer for those than for as many bytes of text). Linear, no recursion.
+ */
+export function shapeFault(bytes: Buffer, maxDepth: number, maxContainers: number): 'too_deep' | 'too_many' | null {
   let depth = 0;
+  let containers = 0;
   for (let i = 0; i < bytes.length; ) {
     const byte = bytes[i];
     if (byte === QUOTE) {
@@ -63,11 +72,12 @@ export function deeperThan(bytes: Buffer, limit: number): boolean {
       continue;
     }
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
-      if (++depth > limit) return true;
+      if (++depth > maxDepth) return 'too_deep';
+      if (++containers > maxContainers) return 'too_many';
     } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth--;
     i++;
   }
-  return false;
+  return null;
 }
 
 /** From the first byte of a value to behind its last. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { RequestFault } from '../domain/request.js';
-import { bomLength, deeperThan } from './json-scan.js';
+import { bomLength, shapeFault } from './json-scan.js';
 
 /** Whatever JSON can say. */
 export type Json = string | number | boolean | null | undefined | Json[] | JsonObject;
@@ -12,6 +12,9 @@ export interface JsonObject {
 
 /** Levels of nesting that are read. Real requests stay below 40; recursion over parsed values is bounded by this. */
 export const MAX_DEPTH = 100;
+
+/** Lists and objects that are read in one body. 20,000 messages with a few parts each have fewer; 2 MB of `[],` have 700,000. */
+const MAX_CONTAINERS = 100_000;
 
 export function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -30,7 +33,9 @@ export type ParsedObject = { readonly ok: true; readonly value: JsonObject } | {
  */
 export function parseObject(bytes: Buffer): ParsedObject {
   if (!isUtf8(bytes)) return refused('invalid_json', 'The body is not valid UTF-8.');
-  if (deeperThan(bytes, MAX_DEPTH)) return refused('too_deep', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  const shape = shapeFault(bytes, MAX_DEPTH, MAX_CONTAINERS);
+  if (shape === 'too_deep') return refused('too_deep', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  if (shape === 'too_many') return refused('too_many', `The body holds more than ${MAX_CONTAINERS} lists and objects.`);
   const value = parseText(bytes.toString('utf8', bomLength(bytes)));
   if (value === undefined) return refused('invalid_json', 'The body is not valid JSON.');
   if (!isObject(value)) return refused('not_an_object', 'The body must be a JSON object.');

@@ -162,6 +162,7 @@ describe('bad input gets a clear fault', () => {
     ['not_an_object', null, '"x"'],
     ['too_deep', null, `{"model":"m","messages":${'['.repeat(100)}${']'.repeat(100)}}`],
     ['too_deep', null, '['.repeat(1_000_000)],
+    ['too_many', null, `{"model":"m","messages":[${'[],'.repeat(700_000)}[]]}`],
     ['missing_field', 'model', { messages: [] }],
     ['missing_field', 'model', { model: '', messages: [] }],
     ['wrong_type', 'model', { model: 5, messages: [] }],
