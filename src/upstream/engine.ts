@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.js';
+import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Timing } from './options.js';
 
 /**
@@ -91,7 +91,14 @@ export class Engine {
   }
 }
 
-function onAbort(signal: AbortSignal, fn: () => void): void {
+/** Returns how to stop listening: a long answer waits many times on one signal. */
+export function onAbort(signal: AbortSignal, fn: () => void): () => void {
+  const listener = (): void => {
+    fn();
+  };
   if (signal.aborted) fn();
-  else signal.addEventListener('abort', fn, { once: true });
+  else signal.addEventListener('abort', listener, { once: true });
+  return () => {
+    signal.removeEventListener('abort', listener);
+  };
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { constants, createBrotliCompress, createDeflate, createGzip } from 'node:zlib';
+import { onAbort } from './engine.js';
 import type { RecordedRequest } from './record.js';
 import type { Encoding } from './script.js';
 
@@ -48,12 +49,12 @@ export class Exchange {
   async #send(bytes: Buffer): Promise<void> {
     this.#record.bytesSent += bytes.length;
     if (this.#response.write(bytes)) return;
+    let forget: () => void = () => undefined;
     await new Promise<void>((resolve) => {
       this.#response.once('drain', resolve);
-      this.gone.addEventListener('abort', () => {
-        resolve();
-      }, { once: true });
+      forget = onAbort(this.gone, resolve);
     });
+    forget();
   }
 
   end(): void {
