@@ -56,7 +56,12 @@ export class Exchange {
   #closed = false;
   #finished = false;
 
-  constructor(admission: Admission, head: RequestHead) {
+  constructor(
+    admission: Admission,
+    head: RequestHead,
+    /** False where the bodies of answers are not shown to us: then no usage is asked for that could not be hidden again. */
+    private readonly answersShown = true,
+  ) {
     const { policy, templates, clock, tracing } = admission;
     this.#policy = policy();
     this.#admission = admission;
@@ -182,7 +187,7 @@ export class Exchange {
   #admit(subject: Subject, admitted: Admitted, body: Buffer): BodyVerdict {
     this.#record.admitted(admitted);
     const { facts } = admitted;
-    const asks = !this.#shadow && facts.stream && !facts.usageRequested && subject.policy.asksForUsage(facts.model);
+    const asks = this.answersShown && !this.#shadow && facts.stream && !facts.usageRequested && subject.policy.asksForUsage(facts.model);
     const splices = asks ? subject.api.askForUsage(body) : [];
     const lease = new Lease(this.#admission, subject, admitted, splices.length > 0, this.#record);
     if (this.#closed) {

@@ -95,7 +95,7 @@ export class Session {
       return;
     }
     const head = requestHeadOf(message, this.stage);
-    this.#exchange = new Exchange(this.admission, head);
+    this.#exchange = new Exchange(this.admission, head, modes.response !== 'none');
     this.#request = new RequestSide(this.#exchange, modes, head.headers.get('content-encoding'), (reply) => this.#send(reply));
     this.#request.headers();
   }
