@@ -1,4 +1,4 @@
-import type { CancelTimer, Clock } from '../lib/clock.js';
+import type { Clock } from '../lib/clock.js';
 import type { Timing } from './options.js';
 
 /**
