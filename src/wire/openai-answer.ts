@@ -14,6 +14,8 @@ export class OpenAiAnswer implements ResponseReading {
   sawError = false;
   complete = false;
   unreadable = false;
+  /** A choice told its end. */
+  sawFinish = false;
   /** Usage came that nothing follows: with a finish reason, or on its own. Running totals are not that. */
   sawFinalUsage = false;
 
@@ -31,7 +33,9 @@ export class OpenAiAnswer implements ResponseReading {
     for (const choice of choices) {
       if (!isObject(choice)) continue;
       this.#choice(choice);
-      finished ||= typeof choice['finish_reason'] === 'string';
+      if (typeof choice['finish_reason'] !== 'string') continue;
+      finished = true;
+      this.sawFinish = true;
     }
     this.#usages(part, choices, finished);
   }

@@ -103,13 +103,29 @@ export class OpenAiStreamReader implements ResponseReader {
       this.reading.unreadable = true;
       return false;
     }
+    const saidAll = this.reading.sawFinish;
     this.reading.take(part);
-    return isUsageEvent(part);
+    return isUsageEvent(part, saidAll);
   }
 }
 
-/** The one event that `include_usage` adds. Azure's first chunk also has no choices, but it has no usage either. */
-function isUsageEvent(part: JsonObject): boolean {
+/**
+ * The one event that `include_usage` adds. Azure's first chunk also has no choices, but it has no usage either. LiteLLM
+ * puts a choice that says nothing beside its usage: after the end of an answer (`saidAll`) that is the same event.
+ */
+function isUsageEvent(part: JsonObject, saidAll: boolean): boolean {
   const choices = part['choices'];
-  return Array.isArray(choices) && choices.length === 0 && isObject(part['usage']);
+  if (!Array.isArray(choices) || !isObject(part['usage'])) return false;
+  return choices.length === 0 || (saidAll && choices.every(saysNothing));
+}
+
+/** A choice without text, calls or an end of its own. */
+function saysNothing(choice: Json): boolean {
+  if (!isObject(choice)) return false;
+  const { delta, text, finish_reason: finish } = choice;
+  return isBlank(finish) && isBlank(text) && (isBlank(delta) || (isObject(delta) && Object.values(delta).every(isBlank)));
+}
+
+function isBlank(value: Json | undefined): boolean {
+  return value === undefined || value === null || value === '';
 }

@@ -126,6 +126,23 @@ describe('hiding the usage event', () => {
     expect(reader.reading.complete).toBe(true);
   });
 
+  it.each([{ index: 0, delta: {} }, { index: 0, delta: { content: '' }, finish_reason: null }, { index: 0, text: '', logprobs: null, finish_reason: null }])(
+    'withholds it also where a choice that says nothing stands beside it, as LiteLLM sends it: %j',
+    (choice) => {
+      const reader = sseReader(true);
+      const passed = feed(reader, [event(said('a')), finish, event({ ...USAGE, choices: [choice] }), DONE]);
+      expect(passed.toString()).toBe(event(said('a')) + finish + DONE);
+      expect(reader.reading).toMatchObject({ complete: true, usage: { inputTokens: 8, outputTokens: 2 } });
+    },
+  );
+
+  it('withholds no event that says something beside usage, and none before the end was told', () => {
+    const opening = event({ ...USAGE, choices: [{ index: 0, delta: {} }] });
+    const late = event({ ...USAGE, choices: [{ index: 0, delta: { content: 'b' } }] });
+    const ending = event({ ...USAGE, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+    expect(feed(sseReader(true), [opening, finish, late, ending]).toString()).toBe(opening + finish + late + ending);
+  });
+
   it('gives back the half event that a stream ends with', () => {
     expect(feed(sseReader(true), [event(said('a')), 'data: {"choi']).toString()).toBe(`${event(said('a'))}data: {"choi`);
   });
