@@ -185,10 +185,9 @@ export class RequestSide {
     else this.#forwardDuplex(edited, allEdits);
   }
 
-  /** An edited body has another length, and goes on decoded. Duplex bodies go on chunked, without a length. */
+  /** An edited body has another length, and goes on decoded. */
   #editedBodyEdits({ set, remove }: HeaderEdits, bytes: number): HeaderEdits {
-    const length: [string, string][] = this.modes.request === 'whole' ? [['content-length', String(bytes)]] : [];
-    return { set: [...set, ...length], remove: this.encoding === undefined ? remove : [...remove, 'content-encoding'] };
+    return { set: [...set, ['content-length', String(bytes)]], remove: this.encoding === undefined ? remove : [...remove, 'content-encoding'] };
   }
 
   #forwardWhole(edited: Buffer | null, edits: HeaderEdits): void {

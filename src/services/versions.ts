@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { runCommand } from './command.js';
 import { sitePackages } from './parts.js';
 
-/** The oldest Envoy whose external processing does what we need. */
-export const OLDEST_ENVOY = '1.36.0';
+/** The oldest Envoy whose external processing does what we need: 1.37 does not know `allow_content_length_header`. */
+export const OLDEST_ENVOY = '1.38.0';
 
 /** Version of an Envoy binary, like `1.40.0`; null where it does not run or is no Envoy. */
 export async function envoyVersion(path: string): Promise<string | null> {

@@ -36,9 +36,9 @@ describe('the resolver looks in order', () => {
 
   test('what was named and is too old is an error; on the PATH it is passed over', async () => {
     const old = await envoy('old/envoy', '1.35.9');
-    await envoy('new/envoy', '1.36.0');
-    await expect(resolveEnvoy({ flag: old })).rejects.toThrow('is Envoy 1.35.9; 1.36.0 or later is needed');
-    expect(await resolveEnvoy({ env: { PATH: `${dir}/old:${dir}/new:/usr/bin:/bin` } })).toMatchObject({ version: '1.36.0' });
+    await envoy('new/envoy', '1.38.0');
+    await expect(resolveEnvoy({ flag: old })).rejects.toThrow('is Envoy 1.35.9; 1.38.0 or later is needed');
+    expect(await resolveEnvoy({ env: { PATH: `${dir}/old:${dir}/new:/usr/bin:/bin` } })).toMatchObject({ version: '1.38.0' });
   });
 
   test('a path that names nothing is said by its source', async () => {
