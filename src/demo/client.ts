@@ -5,6 +5,7 @@ export interface ChatRequest {
   /** Output cap in tokens. */
   readonly maxTokens: number;
   readonly stream: boolean;
+  readonly extraBody: object;
   /** Asks for usage in the stream by itself. */
   readonly asksForUsage?: boolean;
   /** Leaves after so many pieces of the answer … */
@@ -53,9 +54,9 @@ export async function chat(url: string, key: string, request: ChatRequest, signa
   return { ...head, ...(await readStream(response.body, request, leaving)), refusal: null };
 }
 
-function bodyOf({ model, prompt, maxTokens, stream, asksForUsage = false }: ChatRequest): object {
+function bodyOf({ model, prompt, maxTokens, stream, asksForUsage = false, extraBody }: ChatRequest): object {
   const options = asksForUsage ? { stream_options: { include_usage: true } } : {};
-  return { model, messages: [{ role: 'user', content: prompt }], max_tokens: maxTokens, stream, ...options };
+  return { model, messages: [{ role: 'user', content: prompt }], max_tokens: maxTokens, stream, ...options, ...extraBody };
 }
 
 function headOf({ status, headers }: Response): Pick<ChatAnswer, 'status' | 'requestId' | 'retryAfterSeconds' | 'retryAfterMs'> {

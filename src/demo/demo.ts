@@ -2,7 +2,7 @@ import { mkdtemp, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { resolveEnvoy } from '../services/resolve.js';
-import { PARTS, tokensAtOnce } from './cast.js';
+import { PARTS } from './cast.js';
 import { Cleanup, Interrupted, watchInterruption } from './ending.js';
 import { findingsOf } from './findings.js';
 import { startReal } from './real.js';
@@ -75,7 +75,7 @@ async function play(command: DemoCommand, screen: Screen, backstage: Backstage):
 function introduce({ url, books, upstream }: Stage, { line, paint }: Screen): void {
   line();
   line(`${paint.bold('Sending')} requests of three tenants to ${url}: clients → Envoy → ${upstream.title}`);
-  line(`  alder may use ${PARTS.alder.tokensPerMinute} tokens a minute, birch ${PARTS.birch.tokensPerMinute} but only ${tokensAtOnce('birch')} at once, cedar ${PARTS.cedar.tokensPerMinute}`);
+  line(`  alder may use ${PARTS.alder.tokensPerMinute} tokens a minute, birch and cedar ${PARTS.birch.tokensPerMinute}`);
   line(`  while it runs: ${books.statusUrl}`);
   line();
 }

@@ -17,9 +17,7 @@ export async function startReal(backstage: Backstage): Promise<DemoUpstream> {
   const model = await interruption.orEnd(resolveLlamaModel({ progress }));
   const proxy = await interruption.orEnd(resolveLitellm({ progress }));
   progress('llama.cpp: starting');
-  // Without its prompt cache every prompt is read, and so counted, in full.
-  const flags = ['--no-cache-prompt'];
-  const llama = await onFreePorts(1, ([port]) => startLlama({ program: server.path, model: model.path, alias: MODEL, dir, port, flags }));
+  const llama = await onFreePorts(1, ([port]) => startLlama({ program: server.path, model: model.path, alias: MODEL, dir, port }));
   keepRunning('llama.cpp', llama, backstage);
   progress('LiteLLM: starting, which takes some seconds');
   const models = [{ name: MODEL, backendUrl: llama.url }];
@@ -29,7 +27,9 @@ export async function startReal(backstage: Backstage): Promise<DemoUpstream> {
   return {
     title: 'llama.cpp behind LiteLLM',
     model: MODEL,
-    longPrompt: promptOf(24),
+    longPrompt: promptOf(27),
+    // Without its prompt cache llama.cpp reads every prompt, and so counts it, in full.
+    extraBody: { cache_prompt: false },
     port: Number(new URL(litellm.url).port),
     counted: () => countedByLlama(`${llama.url}/metrics`),
   };

@@ -15,8 +15,10 @@ export interface DemoUpstream {
   /** What it is, for the reader. */
   readonly title: string;
   readonly model: string;
-  /** A prompt of about 470 of its tokens, which is most of what birch may use at once. */
+  /** A prompt of about 540 of its tokens, which is most of what birch may use at once. */
   readonly longPrompt: string;
+  /** Members added to the body of each request. */
+  readonly extraBody: object;
   /** Where Envoy sends requests. */
   readonly port: number;
   /** All tokens that the model server itself has counted since its start. Waits until nothing runs on it any more. */
@@ -53,7 +55,8 @@ export async function startSimulated({ cleanup, progress }: Backstage): Promise<
   return {
     title: 'the simulated OpenAI server',
     model: 'sim-small',
-    longPrompt: promptOf(19),
+    longPrompt: promptOf(22),
+    extraBody: {},
     port: server.port,
     counted: async () => {
       await untilTrue(() => Promise.resolve(server.load.running + server.load.queued === 0));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../../src/config/load.js';
-import { configText, makeKeys, TENANT_NAMES, tokensAtOnce } from '../../../src/demo/cast.js';
+import { configText, makeKeys, TENANT_NAMES } from '../../../src/demo/cast.js';
 import { metric } from '../../../src/demo/real.js';
 
 describe('the cast of the demo', () => {
@@ -17,10 +17,6 @@ describe('the cast of the demo', () => {
 
   test('gets other keys in every run', () => {
     expect(makeKeys()).not.toEqual(makeKeys());
-  });
-
-  test('has a birch that can ask for more than its bucket holds', () => {
-    expect(tokensAtOnce('birch')).toBe(600);
   });
 });
 
