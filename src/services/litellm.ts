@@ -45,13 +45,18 @@ export async function startLitellm(options: LitellmOptions): Promise<RunningServ
     title: 'LiteLLM',
     command: options.program,
     args: ['--config', config, '--host', '127.0.0.1', '--port', String(port), '--telemetry', 'False'],
-    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_TELEMETRY: 'False', DISABLE_ADMIN_UI: 'True', NO_DOCS: 'True', PYTHONUNBUFFERED: '1' },
+    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_TELEMETRY: 'False', DISABLE_ADMIN_UI: 'True', NO_DOCS: 'True', PYTHONUNBUFFERED: '1', ...openDoor(options) },
     cwd: options.dir,
     logFile: join(options.dir, 'litellm.log'),
     ready: { httpUrl: `${url}/health/liveliness` },
     readyWithinMs: READY_WITHIN_MS,
   });
   return { ...running, url };
+}
+
+/** Without a key of its own LiteLLM starts only if it is told that this is meant. It listens on loopback. */
+function openDoor({ masterKey }: Pick<LitellmOptions, 'masterKey'>): NodeJS.ProcessEnv {
+  return masterKey === null ? { LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true' } : {};
 }
 
 /** LiteLLM's configuration as an object. */
