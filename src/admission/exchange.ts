@@ -200,13 +200,12 @@ export class Exchange {
   }
 
   #end(whole: boolean): AccessLogFacts {
-    if (!this.#finished) {
-      this.#finished = true;
-      this.#lease?.settle(whole);
-      const record = this.#record.build(this.#admission.clock.nowMs());
-      this.#span.end(record);
-      this.#admission.observer.finished(record);
-    }
-    return this.facts();
+    if (this.#finished) return this.facts();
+    this.#finished = true;
+    this.#lease?.settle(whole);
+    const record = this.#record.build(this.#admission.clock.nowMs());
+    this.#span.end(record);
+    this.#admission.observer.finished(record);
+    return accessLogFacts(record);
   }
 }

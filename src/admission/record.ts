@@ -135,20 +135,21 @@ export type AccessLogFacts = Readonly<Record<string, string | number | boolean>>
 
 /** The facts of a record that operators ask an access log for; those that are not known are left out. */
 export function accessLogFacts(record: RequestRecord): AccessLogFacts {
-  const facts = {
+  const facts: Record<string, string | number | boolean> = {
     request_id: record.requestId,
-    tenant: record.tenantId,
-    model: record.model,
     decision: record.decision,
     reason: record.reason,
-    outcome: record.outcome,
     estimated_input_tokens: record.estimatedInputTokens,
     reserved_output_tokens: record.reservedOutputTokens,
-    input_tokens: record.usage?.inputTokens ?? null,
-    cached_input_tokens: record.usage?.cachedInputTokens ?? null,
-    output_tokens: record.usage?.outputTokens ?? null,
-    reasoning_tokens: record.usage?.reasoningTokens ?? null,
     usage_estimated: record.estimated,
   };
-  return Object.fromEntries(Object.entries(facts).filter((entry): entry is [string, string | number | boolean] => entry[1] !== null));
+  if (record.tenantId !== null) facts['tenant'] = record.tenantId;
+  if (record.model !== null) facts['model'] = record.model;
+  if (record.outcome !== null) facts['outcome'] = record.outcome;
+  if (record.usage === null) return facts;
+  facts['input_tokens'] = record.usage.inputTokens;
+  facts['cached_input_tokens'] = record.usage.cachedInputTokens;
+  facts['output_tokens'] = record.usage.outputTokens;
+  facts['reasoning_tokens'] = record.usage.reasoningTokens;
+  return facts;
 }

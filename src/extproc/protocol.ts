@@ -10,7 +10,7 @@ export type { ProcessingRequest__Output as EnvoyMessage } from './generated/envo
 export type { ProcessingResponse as Reply } from './generated/envoy/service/ext_proc/v3/ProcessingResponse.js';
 export type { HeaderMap__Output as HeaderMap } from './generated/envoy/config/core/v3/HeaderMap.js';
 export type { Struct, Struct__Output } from './generated/google/protobuf/Struct.js';
-export type { Value__Output } from './generated/google/protobuf/Value.js';
+export type { Value, Value__Output } from './generated/google/protobuf/Value.js';
 export type { ProcessingRequest__Output, ProcessingResponse };
 
 const PROTO_ROOT = fileURLToPath(new URL('../../proto', import.meta.url));

@@ -46,6 +46,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
   const server = new Server({
     'grpc.max_receive_message_length': maxBodyBytes + MESSAGE_OVERHEAD_BYTES,
     'grpc.max_send_message_length': -1,
+    // Nobody asks for it, and it counts every message: 3 % of a request's CPU.
+    'grpc.enable_channelz': 0,
   });
   server.addService(externalProcessorService(), { Process: (call: Call) => serve(call, admission, sessions) });
   health.addToServer(server);

@@ -1,4 +1,4 @@
-import type { Struct, Struct__Output, Value__Output } from './protocol.js';
+import type { Struct, Struct__Output, Value, Value__Output } from './protocol.js';
 
 const MAX_DEPTH = 32;
 
@@ -28,11 +28,12 @@ function fromValue(value: Value__Output, depth: number): unknown {
 
 /** Facts as a protobuf Struct under one namespace, as Envoy takes dynamic metadata. */
 export function toMetadata(namespace: string, facts: Readonly<Record<string, string | number | boolean>>): Struct {
-  const fields = Object.fromEntries(
-    Object.entries(facts).map(([name, value]) => {
-      if (typeof value === 'string') return [name, { stringValue: value }];
-      return [name, typeof value === 'number' ? { numberValue: value } : { boolValue: value }];
-    }),
-  );
+  const fields: Record<string, Value> = {};
+  for (const name of Object.keys(facts)) fields[name] = toValue(facts[name]!);
   return { fields: { [namespace]: { structValue: { fields } } } };
+}
+
+function toValue(value: string | number | boolean): Value {
+  if (typeof value === 'string') return { stringValue: value };
+  return typeof value === 'number' ? { numberValue: value } : { boolValue: value };
 }

@@ -9,7 +9,8 @@ export interface LogDestination {
 }
 
 const FLUSH_EVERY_MS = 100;
-const BATCH_BYTES = 4_096;
+/** A write wakes another thread: with 4 KiB a batch, one in seven requests paid for one (6 % of our CPU). */
+const BATCH_BYTES = 65_536;
 /** Lines wait in memory while the reader of our output is slow; beyond this they are dropped. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 const CLOSE_WITHIN_MS = 1_000;
@@ -26,6 +27,7 @@ export function fdDestination(clock: Clock, fd = 1): LogDestination {
     dest: fd,
     sync: false,
     minLength: BATCH_BYTES,
+    maxWrite: 2 * BATCH_BYTES,
     maxLength: MAX_WAITING_BYTES,
     periodicFlush: FLUSH_EVERY_MS,
     retryEAGAIN: () => lastTries === null || lastTries-- > 0,

@@ -1,7 +1,8 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { FaultKind, PassReason, RequestRecord } from '../domain/decision.js';
 import { usageLines } from '../domain/usage.js';
 import { BoundedLabels, NONE, OTHER } from './bounded-labels.js';
+import { BucketTally } from './bucket-tally.js';
 import { startEventLoopLag, type EventLoopLag } from './event-loop-lag.js';
 import { Tally } from './tally.js';
 
@@ -66,10 +67,10 @@ export class Metrics {
   readonly #tokens = this.#tally('tokens_total', 'Tokens charged; the kinds do not overlap.', ['tenant', 'model', 'kind']);
   readonly #unmetered = this.#counter('unmetered_requests_total', 'Requests that passed without being counted.', ['why']);
   readonly #faults = this.#counter('faults_total', 'Faults inside the processor that traffic did not notice.', ['kind']);
-  readonly #storeErrors = this.#counter('store_errors_total', 'Calls to the store that failed.', ['op']);
-  readonly #decisionSeconds = this.#histogram('decision_seconds', 'Time to decide on a request.', [], FAST_SECONDS);
-  readonly #storeSeconds = this.#histogram('store_seconds', 'Time of a call to the store.', ['op'], FAST_SECONDS);
-  readonly #ratio = this.#histogram('estimate_error_ratio', 'True prompt tokens / estimated prompt tokens.', ['model'], RATIOS);
+  readonly #storeErrors = this.#tally('store_errors_total', 'Calls to the store that failed.', ['op']);
+  readonly #decisionSeconds = this.#histogram('decision_seconds', 'Time to decide on a request.', null, FAST_SECONDS);
+  readonly #storeSeconds = this.#histogram('store_seconds', 'Time of a call to the store.', 'op', FAST_SECONDS);
+  readonly #ratio = this.#histogram('estimate_error_ratio', 'True prompt tokens / estimated prompt tokens.', 'model', RATIOS);
   readonly #leases = this.#gauge('leases', 'Leases that have not ended.', []);
   readonly #streams = this.#gauge('streams', 'Streams from Envoy that are open.', []);
 
@@ -93,7 +94,7 @@ export class Metrics {
   }
 
   decided(decisionMs: number): void {
-    this.#decisionSeconds.observe(decisionMs / 1_000);
+    this.#decisionSeconds.observe('', decisionMs / 1_000);
   }
 
   unmetered(why: PassReason): void {
@@ -102,13 +103,13 @@ export class Metrics {
 
   /** Only for requests whose upstream told usage. */
   estimateRatio(model: string, ratio: number): void {
-    if (Number.isFinite(ratio) && ratio >= 0) this.#ratio.observe({ model: this.#models.admit(model, NO_OWNER) }, ratio);
+    if (Number.isFinite(ratio) && ratio >= 0) this.#ratio.observe(this.#models.admit(model, NO_OWNER), ratio);
   }
 
   storeCall(op: string, seconds: number, failed: boolean): void {
     const label = this.#ops.admit(op);
-    this.#storeSeconds.observe({ op: label }, seconds);
-    this.#storeErrors.inc({ op: label }, failed ? 1 : 0);
+    this.#storeSeconds.observe(label, seconds);
+    this.#storeErrors.add({ op: label }, failed ? 1 : 0);
   }
 
   fault(kind: FaultKind | 'telemetry'): void {
@@ -171,7 +172,7 @@ export class Metrics {
     return new Gauge({ name: `tokenweir_${name}`, help, labelNames, registers: [this.#registry] });
   }
 
-  #histogram(name: string, help: string, labelNames: string[], buckets: number[]): Histogram {
-    return new Histogram({ name: `tokenweir_${name}`, help, labelNames, buckets, registers: [this.#registry] });
+  #histogram(name: string, help: string, labelName: string | null, bounds: number[]): BucketTally {
+    return new BucketTally({ name: `tokenweir_${name}`, help, labelName, bounds, registry: this.#registry });
   }
 }
