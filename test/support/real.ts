@@ -9,7 +9,7 @@ import { resolveLitellm, resolveLlamaModel, resolveLlamaServer } from '../../src
 export interface RealServices {
   readonly litellm: RunningService;
   readonly llama: RunningService;
-  /** The key that LiteLLM asks for. */
+  /** The key that LiteLLM asks for, if it asks. */
   readonly masterKey: string;
   /** The model's name, in front of LiteLLM and behind it. */
   readonly model: string;
@@ -19,16 +19,24 @@ export interface RealServices {
 const MASTER_KEY = 'sk-litellm-test';
 const MODEL = 'gemma';
 
+export interface RealOptions {
+  /** False: LiteLLM takes any key. Default true. */
+  readonly asksForKey?: boolean;
+  /** Puts something between LiteLLM and the model server; returns its address. */
+  readonly between?: (llamaUrl: string) => Promise<string>;
+}
+
 /** Finds or installs, and starts, the real LiteLLM proxy in front of the real llama.cpp server. Takes minutes the first time. */
-export async function startRealServices(): Promise<RealServices> {
+export async function startRealServices(options: RealOptions = {}): Promise<RealServices> {
   const progress = (line: string): void => {
     process.stdout.write(`${line}\n`);
   };
   const [server, model, proxy] = [await resolveLlamaServer({ progress }), await resolveLlamaModel({ progress }), await resolveLitellm({ progress })];
   const dir = await mkdtemp(join(tmpdir(), 'tokenweir-real-'));
   const llama = await startLlama({ program: server.path, model: model.path, alias: MODEL, dir });
-  const models = [{ name: MODEL, backendUrl: llama.url }];
-  const litellm = await startLitellm({ program: proxy.path, models, masterKey: MASTER_KEY, dir }).catch(async (error: unknown) => {
+  const models = [{ name: MODEL, backendUrl: (await options.between?.(llama.url)) ?? llama.url }];
+  const masterKey = options.asksForKey === false ? null : MASTER_KEY;
+  const litellm = await startLitellm({ program: proxy.path, models, masterKey, dir }).catch(async (error: unknown) => {
     await llama.stop();
     throw error;
   });
