@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { Server, ServerCredentials, status, type ServerDuplexStream } from '@grpc/grpc-js';
+import { logVerbosity, Server, ServerCredentials, setLogVerbosity, status, type ServerDuplexStream } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import type { Admission } from '../admission/admission.js';
 import type { Stage } from '../admission/head.js';
@@ -42,6 +42,8 @@ type Call = ServerDuplexStream<EnvoyMessage, Reply>;
 export function createProcessor(options: ProcessorOptions): Processor {
   const { admission, clock, listen, maxBodyBytes } = options;
   const sessions = new Set<Session>();
+  // Its faults reach us as values; on its own it would write them to standard error in a form of its own.
+  setLogVerbosity(logVerbosity.NONE);
   const health = new HealthImplementation({ '': 'SERVING', [SERVICE_NAME]: 'SERVING' });
   const server = new Server({
     'grpc.max_receive_message_length': maxBodyBytes + MESSAGE_OVERHEAD_BYTES,
@@ -106,9 +108,15 @@ function bind(server: Server, listen: string, credentials: ServerCredentials): P
   return new Promise((resolve, reject) => {
     server.bindAsync(listen, credentials, (error, port) => {
       if (error === null) resolve(port);
-      else reject(new Error(`can't listen for Envoy on ${listen} (server.extProc): ${error.message}`));
+      else reject(new Error(`can't listen for Envoy on ${listen} (server.extProc): ${whyUnbound(error.message)}`));
     });
   });
+}
+
+function whyUnbound(message: string): string {
+  if (message.includes('EADDRINUSE')) return 'something else listens there; stop it, or set another address';
+  if (message.includes('EACCES')) return 'this user may not listen there';
+  return message.includes('EADDRNOTAVAIL') ? 'this machine has no such address' : message;
 }
 
 async function drain(server: Server, sessions: Set<Session>, clock: Clock, timeoutMs: number): Promise<void> {
