@@ -37,3 +37,9 @@ export function configText(keys: Keys): string {
   const server = { extProc: '127.0.0.1:0', admin: '127.0.0.1:0', drain: { noticeMs: 0, timeoutMs: 2_000 } };
   return stringify({ server, tenants, log: { level: 'info' } });
 }
+
+/** What a tenant's bucket of tokens holds when it is full. */
+export function tokensAtOnce(name: TenantName): number {
+  const { tokensPerMinute, burstSeconds } = PARTS[name];
+  return Math.floor((tokensPerMinute * burstSeconds) / 60);
+}

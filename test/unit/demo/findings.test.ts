@@ -13,6 +13,10 @@ describe('what the demo shows (point 9)', () => {
     expect(findingsOf(GOOD)).toHaveLength(9);
   });
 
+  test('a bucket that is full again has all of it back, though it had less to get', () => {
+    expect(wrong({ ...GOOD, cedar: { whileStreaming: 400, afterLeaving: 600 } })).toEqual([]);
+  });
+
   test.each<[string, Told, RegExp]>([
     ['a request within the limits that is refused', withStep(1, { answer: answer({ status: 429 }) }), /within its limits/],
     ['a usage chunk that was not asked for', withStep(1, { answer: answer({ sawUsage: true }) }), /did not ask for usage/],
