@@ -1,12 +1,14 @@
 import type { Exchange, BodyVerdict } from '../admission/exchange.js';
 import type { HeaderEdits } from '../admission/head.js';
 import { NO_EDITS } from '../admission/head.js';
+import type { LocalAnswer } from '../domain/refusal.js';
 import type { Splice } from '../domain/request.js';
 import { applySplices } from '../wire/splice.js';
 import { decodeWhole } from './content-coding.js';
 import type { BodyModes } from './modes.js';
 import type { Reply } from './protocol.js';
-import { bodyReply, duplexChunk, headersReply, immediateReply, trailersReply } from './replies.js';
+import { bodyReply, duplexChunk, headersReply, immediateReply, trailersReply, withMetadata } from './replies.js';
+import { toMetadata } from './struct.js';
 
 const DUPLEX_PIECE_BYTES = 256 * 1024;
 
@@ -57,7 +59,7 @@ export class RequestSide {
         this.send(headersReply('request', verdict.edits));
         return;
       case 'answer':
-        this.#answer(immediateReply(verdict.answer));
+        this.#answer(verdict.answer);
         return;
       case 'read_body':
         this.#maxBytes = verdict.maxBytes;
@@ -138,7 +140,7 @@ export class RequestSide {
     // The client, or Envoy, may have ended it meanwhile.
     if (this.#state !== 'deciding') return;
     if (verdict.kind === 'answer') {
-      this.#answer(immediateReply(verdict.answer));
+      this.#answer(verdict.answer);
       return;
     }
     this.#state = 'passing';
@@ -172,10 +174,10 @@ export class RequestSide {
     return this.exchange.rejectBody({ kind: 'unsupported_encoding', field: null, message });
   }
 
-  #answer(reply: Reply): void {
+  #answer(answer: LocalAnswer): void {
     this.#state = 'answered';
     this.#chunks = [];
-    this.send(reply);
+    this.send(withMetadata(immediateReply(answer), toMetadata('tokenweir', this.exchange.facts())));
   }
 
   #forward(edits: HeaderEdits, splices: readonly Splice[], decoded: Buffer): void {
