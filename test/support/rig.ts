@@ -1,5 +1,6 @@
 import type { LedgerEvent } from '../../src/domain/lease.js';
 import type { Store } from '../../src/domain/store.js';
+import type { Clock } from '../../src/lib/clock.js';
 import { JSON_HEADERS } from './clients.js';
 import { startProcessor, type RunningProcessor } from './processor.js';
 import { startStack, type Stack, type StackOptions } from './stack.js';
@@ -19,8 +20,8 @@ export interface Rig {
   stop(): Promise<void>;
 }
 
-export async function startRig(yaml: string, options: RigOptions, store?: Store): Promise<Rig> {
-  const processor = await startProcessor(yaml, store);
+export async function startRig(yaml: string, options: RigOptions, store?: Store, clock?: Clock): Promise<Rig> {
+  const processor = await startProcessor(yaml, store, clock);
   const stack = await startStack({ ...options, processorPort: processor.port });
   const admin = (path: string): Promise<Response> => fetch(`${processor.adminUrl}${path}`);
   return {
