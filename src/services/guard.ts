@@ -1,7 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 
-const groups = new Set<number>();
+/** Guarded groups, each with its watchdog. */
+const groups = new Map<number, ChildProcess>();
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 let watching = false;
 
@@ -12,8 +13,8 @@ let watching = false;
  */
 export function guardGroup(pid: number): () => void {
   watchOwnEnd();
-  groups.add(pid);
   const watchdog = startWatchdog(pid);
+  groups.set(pid, watchdog);
   return () => {
     groups.delete(pid);
     watchdog.kill('SIGKILL');
@@ -49,7 +50,10 @@ function watchOwnEnd(): void {
 }
 
 function killAll(): void {
-  for (const pid of groups) signalGroup(pid, 'SIGKILL');
+  for (const [pid, watchdog] of groups) {
+    signalGroup(pid, 'SIGKILL');
+    watchdog.kill('SIGKILL');
+  }
 }
 
 /** Where the application handles the signal, it stops its services itself; else this ends the process as the signal would have. */
