@@ -28,8 +28,10 @@ const INTERRUPTED_EXIT_CODE = 130;
  * @throws ServiceError with one sentence where something is missing.
  */
 export async function runDemo(command: DemoCommand): Promise<number> {
-  const screen = createScreen(process.stdout, process.env);
   const interruption = watchInterruption();
+  const screen = createScreen(process.stdout, process.env, () => {
+    interruption.fail(new Interrupted('SIGPIPE'));
+  });
   const cleanup = new Cleanup();
   const dir = await mkdtemp(join(tmpdir(), 'tokenweir-demo-'));
   let keepFiles = true;

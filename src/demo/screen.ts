@@ -20,10 +20,15 @@ const ANSI: Paint = { bold: painted(1), dim: painted(2), good: painted(32), bad:
 interface Output {
   readonly isTTY?: boolean;
   write(text: string): unknown;
+  on(event: 'error', listener: () => void): unknown;
 }
 
-/** Colours only on a terminal, and only where `NO_COLOR` is not set (https://no-color.org). */
-export function createScreen(output: Output, env: NodeJS.ProcessEnv): Screen {
+/**
+ * Colours only on a terminal, and only where `NO_COLOR` is not set (https://no-color.org). `onGone`: whoever read the
+ * output does so no longer (`| head`).
+ */
+export function createScreen(output: Output, env: NodeJS.ProcessEnv, onGone: () => void): Screen {
+  output.on('error', onGone);
   const coloured = output.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   return {
     paint: coloured ? ANSI : NO_COLOUR,

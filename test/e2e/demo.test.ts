@@ -97,6 +97,16 @@ describe('npm run demo (point 9)', () => {
     expect(await readdir(mark)).toEqual([]);
   });
 
+  test('output that nobody reads any more ends it in order', async () => {
+    const demo = start([]);
+    await expect.poll(() => demo.text(), { timeout: RUN_MS }).toContain('answered as a whole');
+    demo.child.stdout?.destroy();
+    expect(await demo.code).toBe(130);
+    expect(demo.text()).not.toContain('EPIPE');
+    expect(await left()).toEqual([]);
+    expect(await readdir(mark)).toEqual([]);
+  });
+
   test('a killed demo leaves nothing running either', async () => {
     const demo = start([]);
     await expect.poll(() => demo.text(), { timeout: RUN_MS }).toContain('answered as a whole');

@@ -37,7 +37,7 @@ describe('colours', () => {
     ['a pipe', {}, {}, false],
     ['a dumb terminal', { isTTY: true }, { TERM: 'dumb' }, false],
   ])('on %s', (_name, output, env, coloured) => {
-    const { paint } = createScreen({ ...output, write: () => undefined }, env);
+    const { paint } = createScreen({ ...output, write: () => undefined, on: () => undefined }, env, () => undefined);
     expect(paint.good('yes')).toBe(coloured ? '\u001b[32myes\u001b[0m' : 'yes');
   });
 });
