@@ -69,13 +69,14 @@ export class OpenAiStreamReader implements ResponseReader {
 
   /** `piece` is the beginning of an event, or more of it. */
   #begin(piece: Buffer, passed: Buffer[]): void {
-    this.#event.add(piece);
-    this.reading.unreadable ||= this.#event.overflowed;
     if (this.#released) passed.push(piece);
-    else if (this.#event.size > MAX_HELD_BYTES) {
-      passed.push(this.#event.with(NOTHING));
+    else if (this.#event.size + piece.length > MAX_HELD_BYTES) {
+      // Before it is added: a piece too long to be read is not kept.
+      passed.push(this.#event.with(piece));
       this.#released = true;
     }
+    this.#event.add(piece);
+    this.reading.unreadable ||= this.#event.overflowed;
   }
 
   /** Reads one whole event; true if it is the usage event. Null: it was too long to be kept. */

@@ -143,6 +143,16 @@ describe('hiding the usage event', () => {
     expect(feed(sseReader(true), [opening, finish, late, ending]).toString()).toBe(opening + finish + late + ending);
   });
 
+  it.each([
+    ['comes in one piece', 0],
+    ['begins with a held piece', 7],
+  ])('passes an event that is too long to be read, also where it %s', (_, held) => {
+    const long = Buffer.from(`data: ${'x'.repeat(2_000_000)}`);
+    const rest = `\n\n${event(said('a'))}${event(USAGE)}${DONE}`;
+    const passed = feed(sseReader(true), [long.subarray(0, held), long.subarray(held), rest]);
+    expect(passed.toString()).toBe(`${long.toString()}\n\n${event(said('a'))}${DONE}`);
+  });
+
   it('gives back the half event that a stream ends with', () => {
     expect(feed(sseReader(true), [event(said('a')), 'data: {"choi']).toString()).toBe(`${event(said('a'))}data: {"choi`);
   });
