@@ -46,3 +46,12 @@ export function framingOf(response: ResponseHead, streamAsked: boolean): 'sse' |
   if (/\bjson\b/i.test(type)) return 'json';
   return streamAsked ? 'sse' : 'json';
 }
+
+/** Far below any buffer on the way, and more than nearly all answers that are not streamed. */
+const SHORT_BYTES = 256 * 1024;
+
+/** Whether an answer's body is known to be short. */
+export function isShort(response: ResponseHead): boolean {
+  const length = response.headers.get('content-length');
+  return length !== undefined && Number(length) <= SHORT_BYTES;
+}

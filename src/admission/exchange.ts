@@ -7,7 +7,7 @@ import { NO_SPAN, type RequestSpan } from '../domain/tracing.js';
 import { routeOf } from '../wire/routes.js';
 import type { Admission } from './admission.js';
 import { decide, type Admitted, type Subject } from './deciding.js';
-import { answerEdits, framingOf, passEdits, refusalAnswer, upstreamEdits } from './edits.js';
+import { answerEdits, framingOf, isShort, passEdits, refusalAnswer, upstreamEdits } from './edits.js';
 import { NO_EDITS, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
 import { identify } from './identify.js';
 import { Lease } from './lease.js';
@@ -33,9 +33,11 @@ export interface ResponseVerdict {
   readonly read: boolean;
   /** What `push` returns differs from the upstream's bytes: send that, and no length or encoding of the upstream's. */
   readonly rewrites: boolean;
+  /** The body is short and of no use before its end: it may be shown to us in one piece. */
+  readonly atOnce: boolean;
 }
 
-const UNREAD: ResponseVerdict = { edits: NO_EDITS, read: false, rewrites: false };
+const UNREAD: ResponseVerdict = { edits: NO_EDITS, read: false, rewrites: false, atOnce: false };
 
 /**
  * The story of one request, from its headers to its settlement. It is driven by whoever sees the traffic, in the order of
@@ -118,9 +120,11 @@ export class Exchange {
     this.#record.status = response.status;
     const lease = this.#lease;
     if (lease === null) return UNREAD;
-    lease.respond(response, bodyShown ? framingOf(response, lease.admitted.facts.stream) : null);
+    const framing = framingOf(response, lease.admitted.facts.stream);
+    lease.respond(response, bodyShown ? framing : null);
     if (this.#shadow) return { ...UNREAD, read: bodyShown };
-    return { edits: answerEdits(response, this.#id, lease.admitted.levels, 0), read: bodyShown, rewrites: lease.rewrites };
+    const edits = answerEdits(response, this.#id, lease.admitted.levels, 0);
+    return { edits, read: bodyShown, rewrites: lease.rewrites, atOnce: framing === 'json' && isShort(response) };
   }
 
   /** Takes the next decoded bytes of the answer and returns what the client gets of them. */

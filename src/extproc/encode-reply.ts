@@ -1,4 +1,5 @@
 import type { Reply, Struct, Value } from './protocol.js';
+import { WHOLE_ANSWER } from './replies.js';
 import { ReverseWriter } from './reverse-writer.js';
 
 type Headers = NonNullable<Reply['request_headers']>;
@@ -9,6 +10,9 @@ type HeaderMutation = NonNullable<Common['header_mutation']>;
 /** Field numbers (see proto/), shifted by three, with the wire type: 0 number, 1 eight bytes, 2 length and bytes. */
 const REPLY_TAGS = { request_headers: 0x0a, response_headers: 0x12, request_body: 0x1a, response_body: 0x22, request_trailers: 0x2a, response_trailers: 0x32 } as const;
 const DYNAMIC_METADATA = 0x42;
+const MODE_OVERRIDE = 0x4a;
+/** `WHOLE_ANSWER`: response_body_mode (4) BUFFERED (2), response_trailer_mode (6) SEND (1). */
+const WHOLE_ANSWER_BYTES = Buffer.from([0x20, 2, 0x30, 1]);
 const OVERWRITE_IF_EXISTS_OR_ADD = 2;
 /** Above this a body is better copied once by the general encoder than twice here. */
 const MAX_BODY_BYTES = 32 * 1024;
@@ -24,10 +28,11 @@ const writer = new ReverseWriter();
  */
 export function encodeReply(reply: Reply): Buffer | null {
   const part = PARTS.find((name) => reply[name] !== undefined);
-  if (part === undefined || !isKnown(reply, OF_REPLY)) return null;
+  if (part === undefined || !isKnown(reply, OF_REPLY) || (reply.mode_override && reply.mode_override !== WHOLE_ANSWER)) return null;
   const { response, ...others } = reply[part] as Headers;
   if (!isKnown(others, NOTHING) || (response && !isUsual(response))) return null;
   writer.begin();
+  if (reply.mode_override) writer.bytes(MODE_OVERRIDE, WHOLE_ANSWER_BYTES);
   if (reply.dynamic_metadata) {
     const end = writer.mark();
     struct(reply.dynamic_metadata);
@@ -42,7 +47,7 @@ export function encodeReply(reply: Reply): Buffer | null {
   return writer.finish();
 }
 
-const OF_REPLY: ReadonlySet<string> = new Set([...PARTS, 'dynamic_metadata']);
+const OF_REPLY: ReadonlySet<string> = new Set([...PARTS, 'dynamic_metadata', 'mode_override']);
 const OF_COMMON: ReadonlySet<string> = new Set(['header_mutation', 'body_mutation']);
 const NOTHING: ReadonlySet<string> = new Set();
 

@@ -8,6 +8,7 @@ import { decodeWhole } from './content-coding.js';
 import type { BodyModes } from './modes.js';
 import type { Reply } from './protocol.js';
 import { bodyReply, duplexChunk, headersReply, immediateReply, trailersReply, withMetadata } from './replies.js';
+import { withBodiesBeside, withBodiesUnseen } from './request-modes.js';
 import { toMetadata } from './struct.js';
 
 const DUPLEX_PIECE_BYTES = 256 * 1024;
@@ -56,7 +57,7 @@ export class RequestSide {
     const verdict = this.exchange.begin();
     switch (verdict.kind) {
       case 'pass':
-        this.send(headersReply('request', verdict.edits));
+        this.#pass(verdict.edits);
         return;
       case 'answer':
         this.#answer(verdict.answer);
@@ -66,8 +67,20 @@ export class RequestSide {
         this.#state = verdict.observeOnly ? 'observing' : 'reading';
         // Envoy buffers only once it has this reply, and keeps the headers back until the body is answered. In duplex
         // mode the reply itself lets the headers go, so it waits for the decision.
-        if (this.modes.request === 'whole' || verdict.observeOnly) this.send(headersReply('request', NO_EDITS));
+        if (verdict.observeOnly) this.send(this.#whole(withBodiesBeside));
+        else if (this.modes.request === 'whole') this.send(headersReply('request', NO_EDITS));
     }
+  }
+
+  /** The facts go with it: no later message may come. */
+  #pass(edits: HeaderEdits): void {
+    this.send(withMetadata(this.#whole(withBodiesUnseen, edits), toMetadata('tokenweir', this.exchange.facts())));
+  }
+
+  /** A reply to the headers, with other modes where they can be chosen: not in FULL_DUPLEX. */
+  #whole(withModes: (reply: Reply) => Reply, edits: HeaderEdits = NO_EDITS): Reply {
+    const reply = headersReply('request', edits);
+    return this.modes.request === 'whole' ? withModes(reply) : reply;
   }
 
   async body(chunk: Buffer, endOfStream: boolean): Promise<void> {
@@ -82,7 +95,7 @@ export class RequestSide {
       case 'observing':
         this.#passOn(chunk, endOfStream);
         this.#collect(chunk);
-        if (whole) await this.#observe();
+        if (endOfStream) await this.#observe();
         return;
       case 'reading':
         this.#collect(chunk);
@@ -107,11 +120,16 @@ export class RequestSide {
         return;
       case 'observing':
         this.send(trailersReply('request'));
-        if (this.modes.request === 'duplex') await this.#observe();
+        await this.#observe();
         return;
       case 'passing':
         this.send(trailersReply('request'));
     }
+  }
+
+  /** The answer begins: what is only observed is looked at now, even where the rest of its body was not shown. */
+  async responded(): Promise<void> {
+    if (this.#state === 'observing') await this.#observe();
   }
 
   #collect(chunk: Buffer): void {

@@ -4,7 +4,7 @@ import type { AccessLogFacts } from '../admission/record.js';
 import { codingsOf, createDecoder, type Decoder } from './content-coding.js';
 import type { BodyModes } from './modes.js';
 import type { Reply } from './protocol.js';
-import { bodyReply, duplexChunk, headersReply, trailersReply, withMetadata } from './replies.js';
+import { bodyReply, duplexChunk, headersReply, trailersReply, withMetadata, withWholeAnswer } from './replies.js';
 import { toMetadata } from './struct.js';
 
 const NOTHING = Buffer.alloc(0);
@@ -14,7 +14,7 @@ const MAX_DECODED_BYTES = 256 * 1024 * 1024;
 
 /** The response half of a session: shows the exchange every byte, and sends on what the client gets. */
 export class ResponseSide {
-  #verdict: ResponseVerdict = { edits: { set: [], remove: [] }, read: false, rewrites: false };
+  #verdict: ResponseVerdict = { edits: { set: [], remove: [] }, read: false, rewrites: false, atOnce: false };
   #decoder: Decoder | null = null;
   #ended = false;
   /** Decoding is asynchronous: everything behind a decoder happens in this order. */
@@ -36,8 +36,8 @@ export class ResponseSide {
     }
     this.#open(response);
     const reply = headersReply('response', this.#headerEdits(response));
-    if (!response.endOfStream) this.send(reply);
-    else this.send(this.#withFacts(reply, this.#finish().facts));
+    if (response.endOfStream) this.send(this.#withFacts(reply, this.#finish().facts));
+    else this.send(this.#verdict.atOnce && this.modes.response === 'chunks' ? withWholeAnswer(reply) : reply);
   }
 
   body(chunk: Buffer, endOfStream: boolean): void {

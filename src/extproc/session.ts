@@ -119,6 +119,7 @@ export class Session {
       this.#send(headersReply('response', NO_EDITS));
       return;
     }
+    this.#guard(this.#request?.responded());
     const response = new ResponseSide(this.#exchange, modes, (reply) => this.#send(reply), (error) => this.#fault(error), this.#request?.observed ?? null);
     this.#response = response;
     response.headers(responseHeadOf(message));

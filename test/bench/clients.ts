@@ -8,7 +8,7 @@ const EVENT_END = Buffer.from('\n\n');
 export class Client {
   #socket: Socket | null = null;
   #done: (() => void) | null = null;
-  #closed = false;
+  closed = false;
 
   constructor(
     private readonly port: number,
@@ -26,7 +26,7 @@ export class Client {
   }
 
   close(): void {
-    this.#closed = true;
+    this.closed = true;
     this.#socket?.destroy();
   }
 
@@ -53,7 +53,7 @@ export class Client {
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.#socket = null;
-      if (this.#done === null || this.#closed) return;
+      if (this.#done === null || this.closed) return;
       tally.statuses['0'] = (tally.statuses['0'] ?? 0) + 1;
       this.#finish();
     });
@@ -113,7 +113,11 @@ export class Streams {
         lastMs = nowMs;
       });
       this.#clients.push(client);
-      setTimeout(() => void client.request(bytes), afterMs);
+      // One that ends has failed (they are endless): its status is counted, and it is begun again.
+      const begin = async (): Promise<void> => {
+        while (!client.closed) await client.request(bytes);
+      };
+      setTimeout(() => void begin(), afterMs);
     });
   }
 

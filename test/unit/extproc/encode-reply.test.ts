@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeReply } from '../../../src/extproc/encode-reply.js';
 import { externalProcessorService, type Reply } from '../../../src/extproc/protocol.js';
-import { bodyReply, duplexChunk, headersReply, immediateReply, trailersReply, withMetadata } from '../../../src/extproc/replies.js';
+import { bodyReply, duplexChunk, headersReply, immediateReply, trailersReply, withMetadata, withWholeAnswer } from '../../../src/extproc/replies.js';
 import { toMetadata } from '../../../src/extproc/struct.js';
 
 const { responseSerialize, responseDeserialize } = externalProcessorService().Process;
@@ -14,6 +14,7 @@ const body = fc.uint8Array({ maxLength: 20_000 }).map((bytes) => Buffer.from(byt
 const facts = fc.dictionary(text, fc.oneof(text, fc.double({ noNaN: true }), fc.boolean()), { maxKeys: 12, noNullPrototype: true });
 const reply = fc.oneof(
   fc.tuple(phase, edits).map(([of, some]) => headersReply(of, some)),
+  edits.map((some) => withWholeAnswer(headersReply('response', some))),
   fc.tuple(phase, fc.option(body), fc.option(edits)).map(([of, bytes, some]) => bodyReply(of, bytes, some)),
   fc.tuple(phase, body, fc.boolean()).map(([of, bytes, end]) => duplexChunk(of, bytes, end)),
   phase.map(trailersReply),
