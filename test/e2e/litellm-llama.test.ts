@@ -132,6 +132,19 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('in front of the real LiteLLM
     expect(usage).toMatchObject({ requests: 1, inputTokens: truth.promptTokens, outputTokens: truth.outputTokens });
   });
 
+  it('what LiteLLM refuses costs nothing', async () => {
+    const before = await tenant('acme');
+    const answer = await rig.post(ask({ model: 'nobody-knows-it' }));
+    await answer.text();
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(answer.status).toBeLessThan(500);
+    expect(answer.headers.get('x-tokenweir-decision')).toBe('admitted');
+    expect(await lastEvent()).toMatchObject({ outcome: 'upstream_failed', inputTokens: 0, outputTokens: 0 });
+    const after = await tenant('acme');
+    expect(after.tokens!.remaining).toBeGreaterThanOrEqual(before.tokens!.remaining);
+    expect(after.requests!.remaining).toBeLessThanOrEqual(before.requests!.remaining);
+  });
+
   it('the model server\'s counters over all whole answers are the sum of the ledger', async () => {
     const before = await modelCounters(real.llama.url);
     const totals = async () => Object.values((await rig.processor.app.status()).tenants).map(({ usage }) => usage);

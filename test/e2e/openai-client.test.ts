@@ -128,9 +128,10 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('the official openai client, 
       const second = await openai.chat.completions.create(hello(150));
       expect(attempts.map(({ status }) => status)).toEqual([200, 429, 200]);
       const { toldMs, tookMs } = waited(attempts.slice(1));
-      expect(toldMs).toBeGreaterThan(1000);
+      // 1.4 s, less what passed since the first.
+      expect(toldMs).toBeGreaterThan(200);
       expect(toldMs).toBeLessThan(2000);
-      expect(Number(attempts[1]!.headers.get('retry-after'))).toBe(2);
+      expect(attempts[1]!.headers.get('retry-after')).toBe(String(Math.ceil(toldMs / 1000)));
       expect(tookMs).toBeGreaterThanOrEqual(toldMs);
       expect(tookMs).toBeLessThan(toldMs + 5000);
       const after = await usageOf('brisk');
@@ -147,7 +148,7 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('the official openai client, 
       for await (const chunk of stream) expect(chunk.choices).toHaveLength(1);
       expect(attempts.map(({ status }) => status)).toEqual([200, 429, 200]);
       const { toldMs, tookMs } = waited(attempts.slice(1));
-      expect(toldMs).toBeGreaterThan(1000);
+      expect(toldMs).toBeGreaterThan(200);
       expect(tookMs).toBeGreaterThanOrEqual(toldMs);
       expect((await usageOf('hurried')).requests - before.requests).toBe(2);
     });
