@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashKey } from '../../src/config/hash-key.js';
@@ -63,10 +64,14 @@ function bytesOf({ answer, key = 'key-acme', body = chat({ stream: true }), path
   return Buffer.concat([Buffer.from(head), length === '' ? Buffer.alloc(0) : chunkedBody ? Buffer.concat([chunk(bytes), Buffer.from('0\r\n\r\n')]) : bytes]);
 }
 
+function bodyOf(message: RawMessage | null): string | undefined {
+  return message !== null && message.body.length > 100_000 ? hashKey(message.body.toString('latin1')) : message?.body.toString('latin1');
+}
+
 /** The request line, the headers and the body of a message; `x-request-id` is another one for each request. */
 function told(message: RawMessage | null): unknown {
   const lines = (message?.lines ?? []).map((line) => line.replace(/^x-request-id: .*/, 'x-request-id: ID'));
-  return { start: message?.start, lines, body: message?.body.toString('latin1'), whole: message?.whole };
+  return { start: message?.start, lines, body: bodyOf(message), whole: message?.whole };
 }
 
 interface Pair {
@@ -93,7 +98,10 @@ async function stopPair({ processor, upstream, filtered, bare }: Pair): Promise<
 /** What the upstream got and what the client got, by one of the two Envoys. */
 async function exchange({ upstream }: Pair, through: Stack, sent: Sent) {
   const before = upstream.requests.length;
-  const received = await rawExchange(through.url, [bytesOf(sent)], { enough: (bytes) => (rawMessage(bytes)?.whole ?? false) || /^HTTP\/1.1 204[^]*\r\n\r\n$/.test(bytes.toString('latin1')) });
+  const bytes = bytesOf(sent);
+  // A slow line: the processor has answered the headers before a large body is here.
+  const pieces = bytes.length > 100_000 ? [bytes.subarray(0, 10_000), { pauseMs: 100 }, bytes.subarray(10_000)] : [bytes];
+  const received = await rawExchange(through.url, pieces, { enough: (bytes) => (rawMessage(bytes)?.whole ?? false) || /^HTTP\/1.1 204[^]*\r\n\r\n$/.test(bytes.toString('latin1')) });
   return { atUpstream: upstream.requests.slice(before).map((bytes) => rawMessage(bytes)), atClient: rawMessage(received) };
 }
 
@@ -111,6 +119,7 @@ const CASES: [string, Sent][] = [
   ['garbage of the upstream', { answer: 'garbage' }],
   ['an answer without a body', { answer: 'nothing' }],
   ['a GET', { answer: 'json', method: 'GET', path: '/v1/models' }],
+  ['a body larger than what is read', { answer: 'json', body: chat({ messages: [{ role: 'user', content: 'x'.repeat(17_000_000) }] }) }],
   ['an OPTIONS', { answer: 'nothing', method: 'OPTIONS' }],
 ];
 
@@ -151,6 +160,18 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('shadow changes no header and
     await pair.processor.idle();
     const line = pair.processor.log.filter(({ msg }) => msg === 'request').at(-1)!;
     expect(line['decision']).toBe('would_refuse');
+  });
+
+  it('no byte waits: the upstream sees the first before the client sent the last', async () => {
+    const bytes = bytesOf({ answer: 'json' });
+    const before = pair.upstream.begun();
+    const half = Math.floor(bytes.length * 0.8);
+    const received = rawExchange(pair.filtered.url, [bytes.subarray(0, half), { pauseMs: 400 }, bytes.subarray(half)]);
+    await delay(300);
+    expect(pair.upstream.begun()).toBe(before + 1);
+    expect(rawMessage(await received)!.start).toContain('200');
+    await pair.processor.idle();
+    expect(pair.processor.log.filter(({ msg }) => msg === 'request').at(-1)).toMatchObject({ decision: 'admitted', outcome: 'completed', inputTokens: 9 });
   });
 
   it('streams were charged all the same, with the usage that passed or by their deltas', async () => {

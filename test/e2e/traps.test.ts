@@ -11,6 +11,7 @@ import { chat, http2Post, JSON_HEADERS, LoadClient, readAnswer } from '../suppor
 import { all, at, set, without } from '../support/envoy-edits.js';
 import { rawExchange, rawMessage } from '../support/raw.js';
 import { startRig as startRigWith, type Rig, type RigOptions } from '../support/rig.js';
+import { until } from '../support/serving.js';
 import type { Stack } from '../support/stack.js';
 
 const YAML = `
@@ -291,6 +292,17 @@ describe.each(CONFIGS)('traps of single requests, %s', (envoyConfig) => {
     const response = await rig.post(chat({ messages: [{ role: 'user', content: 'x'.repeat(17_000_000) }] }));
     expect(response.status).toBe(413);
     expect(rig.stack.upstream.requests).toHaveLength(before);
+  });
+
+  it('trap 16: a large upload to a path that is not metered passes', async () => {
+    script = () => ({ kind: 'answer', status: 201, pieces: ['{"id":"file-1"}'], headers: { 'content-type': 'application/json' } });
+    const body = Buffer.alloc(20_000_000, 'x');
+    const head = `POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer key-acme\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const answer = await raw(head, { pauseMs: 100 }, body.toString());
+    expect([answer.start, answer.body.toString()]).toEqual(['HTTP/1.1 201 Created', '{"id":"file-1"}']);
+    expect(rig.stack.upstream.requests.at(-1)!.body.equals(body)).toBe(true);
+    await until(() => rig.stack.envoy.accessLog().some(({ path }) => path === '/v1/files'), 'the access log');
+    expect(rig.stack.envoy.accessLog().find(({ path }) => path === '/v1/files')).toMatchObject({ status: 201, tokenweir: { decision: 'passed', reason: 'unknown_path' } });
   });
 
   it('an HTTP/2 client is served, with trailers too', async () => {

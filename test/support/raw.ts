@@ -84,6 +84,8 @@ export interface RecordingUpstream {
   readonly port: number;
   /** The bytes of each request, as they came. */
   readonly requests: readonly Buffer[];
+  /** Requests of which at least a byte came. */
+  readonly begun: () => number;
   close(): Promise<void>;
 }
 
@@ -91,6 +93,7 @@ export interface RecordingUpstream {
 export async function startRecordingUpstream(answer: (request: RawMessage) => readonly RawPiece[]): Promise<RecordingUpstream> {
   const requests: Buffer[] = [];
   const sockets = new Set<Socket>();
+  let begun = 0;
   const server = createServer((socket) => {
     sockets.add(socket);
     let received = Buffer.alloc(0);
@@ -98,6 +101,7 @@ export async function startRecordingUpstream(answer: (request: RawMessage) => re
     socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
     socket.on('data', (chunk: Buffer) => {
+      if (received.length === 0) begun++;
       received = Buffer.concat([received, chunk]);
       const message = rawMessage(received);
       if (message?.whole !== true) return;
@@ -111,6 +115,7 @@ export async function startRecordingUpstream(answer: (request: RawMessage) => re
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     requests,
+    begun: () => begun,
     close: () =>
       new Promise((resolve) => {
         server.close(() => { resolve(); });

@@ -239,6 +239,23 @@ describe.each([['BUFFERED + STREAMED', BUFFERED], ['FULL_DUPLEX_STREAMED', DUPLE
     expect(await inFlight(h)).toBe(0);
   });
 
+  it('shadow: a body in pieces is looked at when it is whole, or at the latest when the answer begins', async () => {
+    const h = harness(policyOf([tenant('acme', [limit('tokens', 1000)])], { enforcement: 'shadow' }));
+    const body = chat();
+    for (const last of [body.slice(10), null]) {
+      const envoy = new EnvoyDouble(h, modes);
+      await envoy.requestHeaders(KEY);
+      expect(await envoy.requestBody(body.slice(0, 10), false)).toHaveLength(1);
+      expect(h.witness.leases).toBe(0);
+      if (last !== null) expect(await envoy.requestBody(last)).toHaveLength(1);
+      expect(await envoy.responseHeaders()).toHaveLength(1);
+      await envoy.responseBody(answer(12, 7), true);
+      await envoy.cancel();
+    }
+    expect(h.witness.records.map(({ decision, reason }) => `${decision} ${reason}`)).toEqual(['admitted none', 'would_refuse bad_request']);
+    expect(await inFlight(h)).toBe(0);
+  });
+
   it('off: neither decides nor charges', async () => {
     const h = harness(policyOf([tenant('acme', [limit('tokens', 100)], { enforcement: 'off' })]));
     const envoy = new EnvoyDouble(h, modes);
