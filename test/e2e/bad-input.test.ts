@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { hashKey } from '../../src/config/hash-key.js';
+import { createMemoryStore } from '../../src/stores/memory.js';
 import { sse, type Piece, type Script } from '../../src/upstream/script.js';
 import { chat, JSON_HEADERS, LoadClient } from '../support/clients.js';
 import { rawExchange, rawMessage } from '../support/raw.js';
@@ -217,6 +218,22 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('bad input, %s', (envoyConfig
     expect(await rig.stack.envoy.stats('http.clients.ext_proc.tokenweir.spurious_msgs_received')).toBe(0);
     expect(await rig.stack.envoy.stats('http.clients.ext_proc.tokenweir.streams_failed')).toBe(0);
     expect(rig.processor.log.filter(({ msg, kind }) => msg === 'fault' && kind !== 'response_unreadable')).toEqual([]);
+  });
+});
+
+describe('faults of our own', () => {
+  it('a fault while one request is handled touches that request only, and is counted', async () => {
+    const store = createMemoryStore();
+    const reserve = store.reserve.bind(store);
+    store.reserve = (request) => (request.enforced[0]?.amount === 777 ? Promise.reject(new Error('boom')) : reserve(request));
+    const rig = await startRig(YAML.replace('tokensPerMinute', 'outputTokensPerMinute'), { envoyConfig: 'envoy.yaml' }, store);
+    const others = Array.from({ length: 20 }, () => rig.post(chat()));
+    const hit = await rig.post(chat({ max_tokens: 777 }));
+    expect([hit.status, hit.headers.get('x-tokenweir-decision')]).toEqual([200, null]);
+    for (const other of await Promise.all(others)) expect(other.headers.get('x-tokenweir-decision')).toBe('admitted');
+    expect(await rig.metrics()).toMatch(/tokenweir_unmetered_requests_total\{why="store_failed"\} 1/);
+    expect(rig.processor.log.some(({ msg, kind }) => msg === 'fault' && kind === 'store')).toBe(true);
+    await rig.stop();
   });
 });
 

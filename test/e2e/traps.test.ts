@@ -254,6 +254,18 @@ describe.each(CONFIGS)('traps of single requests, %s', (envoyConfig) => {
     await rig.stack.upstream.requests.at(-1)!.ended;
   });
 
+  it('trap 7: two hundred clients that leave at any moment leave no lease and no fault', async () => {
+    script = ({ json }) => ((json as { stream?: boolean }).stream === true ? { kind: 'answer', firstByteMs: 20, pieces: endlessStream() } : { kind: 'answer', firstByteMs: 60, pieces: ['{}'] });
+    const leave = async (i: number): Promise<void> => {
+      await rig.post(chat({ stream: i % 2 === 0 }), {}, { signal: AbortSignal.timeout((i * 7) % 120) }).then((response) => response.text()).catch(() => undefined);
+    };
+    await Promise.all(Array.from({ length: 200 }, (_, i) => leave(i)));
+    await rig.processor.idle();
+    await until(async () => /tokenweir_streams 0/.test(await rig.metrics()), 'no stream open');
+    expect(await rig.metrics()).toContain('tokenweir_leases 0');
+    expect(rig.processor.log.filter(({ msg, kind }) => msg === 'fault' && kind !== 'response_unreadable')).toEqual([]);
+  });
+
   it.each(['gzip', 'deflate', 'br'] as const)('trap 9: an upstream that compresses all the same, %s', async (encoding) => {
     script = () => ({ kind: 'generate', encoding });
     for (const more of [{ stream: true }, { stream: true, stream_options: { include_usage: true } }, {}]) {
