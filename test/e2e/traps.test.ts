@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashKey } from '../../src/config/hash-key.js';
 import type { Store } from '../../src/domain/store.js';
 import { freePort } from '../../src/services/ports.js';
-import { createMemoryStore } from '../../src/stores/memory.js';
 import type { Script } from '../../src/upstream/script.js';
 import { sse } from '../../src/upstream/script.js';
 import { chat, http2Post, JSON_HEADERS, LoadClient, readAnswer } from '../support/clients.js';
@@ -12,6 +11,7 @@ import { all, at, set, without } from '../support/envoy-edits.js';
 import { rawExchange, rawMessage } from '../support/raw.js';
 import { startRig as startRigWith, type Rig, type RigOptions } from '../support/rig.js';
 import { until } from '../support/serving.js';
+import { slowStore } from '../support/slow-store.js';
 import type { Stack } from '../support/stack.js';
 
 const YAML = `
@@ -110,17 +110,6 @@ describe('the settings against the traps are what helps', () => {
     });
   });
 });
-
-/** A store whose reservations take a while. */
-function slowStore(reserveMs: number): Store {
-  const store = createMemoryStore();
-  const reserve = store.reserve.bind(store);
-  store.reserve = async (request) => {
-    await delay(reserveMs);
-    return reserve(request);
-  };
-  return store;
-}
 
 describe.each(CONFIGS)('trap 3, what takes long, %s', (envoyConfig) => {
   it('a decision of a second is waited for', async () => {
