@@ -127,10 +127,14 @@ export class ResponseSide {
     return out.length > 0 || endOfStream ? duplexChunk('response', out, endOfStream) : null;
   }
 
-  /** Where the client gets the upstream's own bytes they go on at once, and are read beside; else reading comes first. */
+  /**
+   * Where the client gets the upstream's own bytes they go on at once, and are read beside; else reading comes first. The
+   * last chunk waits for its decoding, since the facts for the access log go with it, but never for a decision.
+   */
   #bodyInOrder(chunk: Buffer, endOfStream: boolean): void {
     const { rewrites } = this.#verdict;
-    if (!rewrites) {
+    const atOnce = !rewrites && !(endOfStream && this.undecided === null);
+    if (atOnce) {
       const reply = this.#chunkReply(chunk, chunk, endOfStream);
       if (reply !== null) this.send(endOfStream ? this.#withFacts(reply, this.exchange.facts()) : reply);
     }
@@ -140,6 +144,7 @@ export class ResponseSide {
       const last = endOfStream ? await this.#decodedEnd() : NOTHING;
       const shown = this.#read(last.length > 0 ? Buffer.concat([decoded, last]) : decoded);
       if (rewrites) this.#sendOn(chunk, shown, endOfStream);
+      else if (!atOnce) this.#sendOn(chunk, chunk, endOfStream);
       else if (endOfStream) this.#finish();
     });
   }

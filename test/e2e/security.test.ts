@@ -138,6 +138,16 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])("facts in Envoy's access log,
   });
 });
 
+describe.each(['envoy.yaml', 'envoy.duplex.yaml'])("facts in Envoy's access log of a compressed answer, %s", (envoyConfig) => {
+  it('tell its tokens too', async () => {
+    const { stack } = await start(TENANTS, { envoyConfig, upstream: { script: () => ({ kind: 'generate', encoding: 'gzip' }) } });
+    await (await post(stack)).text();
+    await until(() => stack.envoy.accessLog().length > 0, 'a line in the access log');
+    const sent = stack.upstream.requests[0]!;
+    expect(stack.envoy.accessLog()[0]!['tokenweir']).toMatchObject({ outcome: 'completed', input_tokens: sent.promptTokens, output_tokens: sent.completionTokens });
+  });
+});
+
 describe('the admin token', () => {
   it('guards what names tenants, and leaves the probes open', async () => {
     const { adminUrl } = (await start(`adminToken: let-me-in\n${TENANTS}`, { envoyConfig: 'envoy.yaml' })).processor;
