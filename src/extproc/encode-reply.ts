@@ -27,8 +27,8 @@ const writer = new ReverseWriter();
  * Null for any other reply: the general encoder's work.
  */
 export function encodeReply(reply: Reply): Buffer | null {
-  const part = PARTS.find((name) => reply[name] !== undefined);
-  if (part === undefined || !isKnown(reply, OF_REPLY) || (reply.mode_override && reply.mode_override !== WHOLE_ANSWER)) return null;
+  const part = partOf(reply);
+  if (part === null || !isKnown(reply, OF_REPLY) || (reply.mode_override && reply.mode_override !== WHOLE_ANSWER)) return null;
   const { response, ...others } = reply[part] as Headers;
   if (!isKnown(others, NOTHING) || (response && !isUsual(response))) return null;
   writer.begin();
@@ -45,6 +45,11 @@ export function encodeReply(reply: Reply): Buffer | null {
   }
   writer.close(REPLY_TAGS[part], end);
   return writer.finish();
+}
+
+function partOf(reply: Reply): Part | null {
+  for (const name in reply) if (name in REPLY_TAGS) return name as Part;
+  return null;
 }
 
 const OF_REPLY: ReadonlySet<string> = new Set([...PARTS, 'dynamic_metadata', 'mode_override']);

@@ -61,18 +61,20 @@ export function immediateReply(answer: LocalAnswer): Reply {
   };
 }
 
-/** The same reply, with facts for the access log. */
+/** Adds facts for the access log to a reply. */
 export function withMetadata(reply: Reply, metadata: Struct): Reply {
-  return { ...reply, dynamic_metadata: metadata };
+  reply.dynamic_metadata = metadata;
+  return reply;
 }
 
 /** Fields that are not named go back to their default, so trailers are asked for again. */
 export const WHOLE_ANSWER: NonNullable<Reply['mode_override']> = { response_body_mode: 'BUFFERED', response_trailer_mode: 'SEND' };
 
 /**
- * The same reply to response headers, asking Envoy for the body in one message: short answers come as two otherwise (bytes,
+ * Adds to a reply to response headers: asks Envoy for the body in one message: short answers come as two otherwise (bytes,
  * then an empty end), and each message is a round trip. Where the filter does not allow it (`allow_mode_override`), nothing changes.
  */
 export function withWholeAnswer(reply: Reply): Reply {
-  return { ...reply, mode_override: WHOLE_ANSWER };
+  reply.mode_override = WHOLE_ANSWER;
+  return reply;
 }
