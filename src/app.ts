@@ -37,6 +37,8 @@ export interface App {
   start(): Promise<Listening>;
   /** Puts another configuration in force for requests from now on; those that run keep theirs. `server` needs a restart. */
   reconfigure(config: Config): void;
+  /** A configuration was not taken: counted, the old one stays in force. */
+  reloadRefused(why: string): void;
   status(): Promise<StatusDocument>;
   /**
    * Stops gracefully: not ready any more, a moment for load balancers to see it, no new streams, open ones finish within
@@ -54,11 +56,12 @@ export function createApp({ config: initial, clock, log, version, newId, store =
   let closing: Promise<void> | null = null;
   const { server } = initial;
   const metrics = new Metrics({ version, processMetrics: true });
+  const observer = createObserver({ metrics, log });
   const admission = createAdmission({
     policy: () => config.policy,
     store,
     estimator: createEstimator(),
-    observer: createObserver({ metrics, log }),
+    observer,
     tracing: createTracing(version),
     clock,
     newId,
@@ -85,6 +88,9 @@ export function createApp({ config: initial, clock, log, version, newId, store =
     },
     reconfigure: (next) => {
       config = next;
+    },
+    reloadRefused: (why) => {
+      observer.fault('reload', new Error(why));
     },
     status,
     close: () => {

@@ -72,5 +72,5 @@ function outputTokens({ status, reading, whole, unreadable }: Ending, expected: 
   if (status === null) return 0;
   const unseen = reading === null || (unreadable && !reading.sawOutput);
   if (unseen) return whole ? expected.expectedOutputTokens : 0;
-  return estimator.countOutput(expected.model, reading.output);
+  return estimator.countOutput(expected.model, reading.output, reading.outputPieces);
 }

@@ -96,7 +96,7 @@ export class Lease {
   /** Output beyond the reservation is charged while it runs, so that others see it at once. */
   #extend({ reading }: ResponseReader): void {
     const model = this.admitted.facts.model;
-    const tokens = reading.usage?.outputTokens ?? this.admission.estimator.countOutput(model, reading.output);
+    const tokens = reading.usage?.outputTokens ?? this.admission.estimator.countOutput(model, reading.output, reading.outputPieces);
     if (tokens <= this.#extendedTo) return;
     this.#extendedTo = tokens;
     this.admission.renewals.note(this.subject.id, tokens);

@@ -35,8 +35,8 @@ export interface Observation {
 export interface Estimator {
   prompt(tenantId: string, facts: RequestFacts): PromptEstimate;
   output(tenantId: string, facts: RequestFacts, limits: OutputBounds): OutputEstimate;
-  /** Tokens of output text of which no usage was told. */
-  countOutput(model: string, text: Readonly<TextCounts>): number;
+  /** Tokens of output text of which no usage was told. `pieces`: in how many it came. */
+  countOutput(model: string, text: Readonly<TextCounts>, pieces: number): number;
   /** Learns from true usage only: never call it with our own estimates. */
   learn(observation: Observation): void;
 }

@@ -12,6 +12,8 @@ export interface ResponseReading {
   readonly serviceTier: string | null;
   /** Counts of all output text seen: content, reasoning, tool-call arguments. */
   readonly output: Readonly<TextCounts>;
+  /** Pieces in which the output came: chunks with some of it, for each choice. */
+  readonly outputPieces: number;
   /** At least one piece of output came. */
   readonly sawOutput: boolean;
   /** The response carried an error object (also in a 200). */

@@ -8,9 +8,11 @@ import { OpenAiUsage } from './openai-usage.js';
 export class OpenAiAnswer implements ResponseReading {
   readonly output = noText();
   readonly #usage = new OpenAiUsage();
+  #texts = 0;
   model: string | null = null;
   serviceTier: string | null = null;
   sawOutput = false;
+  outputPieces = 0;
   sawError = false;
   complete = false;
   unreadable = false;
@@ -53,10 +55,12 @@ export class OpenAiAnswer implements ResponseReading {
   }
 
   #choice(choice: JsonObject): void {
+    const before = this.#texts;
     this.#text(choice['text']);
     const { delta, message } = choice;
     if (isObject(delta)) this.#said(delta);
     if (isObject(message)) this.#said(message);
+    if (this.#texts > before) this.outputPieces++;
   }
 
   #said(said: JsonObject): void {
@@ -89,6 +93,7 @@ export class OpenAiAnswer implements ResponseReading {
   #text(value: Json): void {
     if (typeof value !== 'string' || value === '') return;
     this.sawOutput = true;
+    this.#texts++;
     countText(value, this.output);
   }
 }

@@ -159,8 +159,11 @@ describe('the output', () => {
 
   it('is counted from text that no usage was told for', () => {
     const estimator = createEstimator();
-    expect(estimator.countOutput('m', textOf(''))).toBe(0);
-    expect(estimator.countOutput('m', textOf('a'))).toBe(1);
-    expect(estimator.countOutput('m', textOf(PROSE))).toBeGreaterThan(680);
+    expect(estimator.countOutput('m', textOf(''), 0)).toBe(0);
+    expect(estimator.countOutput('m', textOf('a'), 1)).toBe(1);
+    expect(estimator.countOutput('m', textOf(PROSE), 1)).toBeGreaterThan(680);
+    // Each piece is at least one token, unless there are more of them than the text can explain.
+    expect(estimator.countOutput('m', textOf('<><><><>'), 6)).toBe(6);
+    expect(estimator.countOutput('m', textOf('hello'), 5)).toBeLessThan(3);
   });
 });
