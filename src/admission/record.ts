@@ -1,4 +1,4 @@
-import type { DecisionLabel, PassReason, RequestRecord } from '../domain/decision.js';
+import type { DecisionLabel, DecisionReason, PassReason, RequestRecord } from '../domain/decision.js';
 import type { LedgerEvent } from '../domain/lease.js';
 import type { Api } from '../domain/request.js';
 import type { Tenant } from '../domain/tenant.js';
@@ -27,6 +27,7 @@ export class RecordDraft {
     readonly startedAtMs: number,
     private readonly traceParent: string | null,
     private readonly api: Api | null,
+    private readonly envoyRequestId: string | null,
   ) {}
 
   /** Who it is, once that is known. */
@@ -47,6 +48,7 @@ export class RecordDraft {
     const admitted = this.#admitted;
     return {
       requestId: this.requestId,
+      envoyRequestId: this.envoyRequestId,
       leaseId: admitted === null ? null : this.requestId,
       traceParent: this.traceParent,
       tenantId: this.#tenant?.id ?? null,
@@ -75,7 +77,7 @@ export class RecordDraft {
 /** How the request was decided, once it was. */
 export interface Decided {
   readonly decision: DecisionLabel;
-  readonly reason: string;
+  readonly reason: DecisionReason;
   readonly refusal: Refusal | null;
 }
 

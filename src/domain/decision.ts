@@ -1,5 +1,5 @@
 import type { Outcome, Shortage } from './lease.js';
-import type { Refusal } from './refusal.js';
+import type { Refusal, RefusalReason } from './refusal.js';
 import type { Usage } from './usage.js';
 
 /** Why a request passes without being metered. */
@@ -15,12 +15,17 @@ export type PassReason =
   | 'local_reply' // Envoy answered before the request came
   | 'store_failed'; // the store failed and the policy is to let pass
 
+/** One word for why a request was decided as it was: `none` where it was simply admitted, `client_left` where it was never decided. */
+export type DecisionReason = RefusalReason | PassReason | 'none' | 'client_left';
+
 /** Label of a decision in metrics, log and `x-tokenweir-decision`. */
 export type DecisionLabel = 'admitted' | 'refused' | 'would_refuse' | 'passed';
 
 /** All that is told about one request when it is over: what metrics, log line and access log are made from. */
 export interface RequestRecord {
   readonly requestId: string;
+  /** Envoy's own id of the request; null where it told none. */
+  readonly envoyRequestId: string | null;
   readonly leaseId: string | null;
   readonly traceParent: string | null;
   readonly tenantId: string | null;
@@ -34,8 +39,7 @@ export interface RequestRecord {
   readonly outputCapTokens: number | null;
   readonly stream: boolean;
   readonly decision: DecisionLabel;
-  /** Refusal or pass reason; `none` for admitted. */
-  readonly reason: string;
+  readonly reason: DecisionReason;
   readonly refusal: Refusal | null;
   readonly wouldRefuse: Shortage | null;
   readonly outcome: Outcome | null;

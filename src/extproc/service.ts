@@ -115,7 +115,7 @@ async function credentialsOf(tls: TlsFiles | null): Promise<ServerCredentials> {
 function bind(server: Server, listen: string, credentials: ServerCredentials): Promise<number> {
   return new Promise((resolve, reject) => {
     server.bindAsync(listen, credentials, (error, port) => {
-      if (error === null) resolve(port);
+      if (error === null) resolve(listen.startsWith('unix:') ? 0 : port);
       else reject(new Error(`can't listen for Envoy on ${listen} (server.extProc): ${whyUnbound(error.message)}`));
     });
   });

@@ -11,6 +11,7 @@ type Field = string | number | boolean | null;
 export function requestFields(record: RequestRecord): Record<string, Field> {
   return {
     requestId: cleanLabel(record.requestId, MAX_ID),
+    envoyRequestId: text(record.envoyRequestId),
     leaseId: text(record.leaseId),
     traceId: TRACE_PARENT.exec(record.traceParent ?? '')?.[1] ?? null,
     tenant: text(record.tenantId),

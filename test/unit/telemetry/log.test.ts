@@ -23,6 +23,7 @@ describe('the line of a request (point 8)', () => {
         time: '2025-01-02T03:04:05.000Z',
         msg: 'request',
         requestId: 'req-1',
+        envoyRequestId: null,
         leaseId: 'req-1',
         traceId: 'ab'.repeat(16),
         tenant: 'acme',

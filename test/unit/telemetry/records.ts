@@ -5,6 +5,7 @@ import { NO_USAGE } from '../../../src/domain/usage.js';
 export function record(changes: Partial<RequestRecord> = {}): RequestRecord {
   return {
     requestId: 'req-1',
+    envoyRequestId: null,
     leaseId: 'req-1',
     traceParent: null,
     tenantId: 'acme',
