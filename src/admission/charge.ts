@@ -8,9 +8,13 @@ export interface Ending {
   /** Status of the answer; null where none came. */
   readonly status: number | null;
   readonly fromUpstream: boolean;
-  /** The answer ran to its end; false where it, or the wait for it, was cut. */
+  /** The answer ran to its end; false where it, or the wait for it, was cut. Not known where `unseen`. */
   readonly whole: boolean;
-  /** What was read of the answer; null where its body is not shown to us, or nothing came. */
+  /** The answer's body is not shown to us, nor is its end. */
+  readonly unseen: boolean;
+  /** The answer comes as it is generated; else all of it was generated before its first byte came. */
+  readonly streamed: boolean;
+  /** What was read of the answer; null where its body is not shown to us, or it has none. */
   readonly reading: ResponseReading | null;
   /** Some of the answer could not be read. */
   readonly unreadable: boolean;
@@ -60,17 +64,19 @@ function fromUsage(told: Usage, outcome: Outcome, expected: Expectation, ending:
   return { outcome, usage, estimated: ours, teaches: !ours && outcome === 'completed' };
 }
 
-function outcomeOf({ status, fromUpstream, whole, reading }: Ending): Outcome {
+/** A redirect answers nothing either: whoever follows it comes again. */
+function outcomeOf({ status, fromUpstream, whole, unseen, reading }: Ending): Outcome {
   if (status !== null && !fromUpstream) return 'local_reply';
-  if (status !== null && status >= 400) return 'upstream_failed';
+  if (status !== null && status >= 300) return 'upstream_failed';
   if (reading?.sawError === true && !reading.sawOutput) return 'upstream_failed';
-  return whole ? 'completed' : 'cut';
+  return whole || (unseen && status !== null) ? 'completed' : 'cut';
 }
 
 /** Output without usage: counted where the body was seen and could be read; what is usual where it was not. */
-function outputTokens({ status, reading, whole, unreadable }: Ending, expected: Expectation, estimator: Estimator): number {
+function outputTokens({ status, unseen, streamed, reading, whole, unreadable }: Ending, expected: Expectation, estimator: Estimator): number {
   if (status === null) return 0;
-  const unseen = reading === null || (unreadable && !reading.sawOutput);
-  if (unseen) return whole ? expected.expectedOutputTokens : 0;
-  return estimator.countOutput(expected.model, reading.output, reading.outputPieces);
+  if (reading === null) return unseen ? expected.expectedOutputTokens : 0;
+  if (reading.sawOutput || !unreadable) return estimator.countOutput(expected.model, reading.output, reading.outputPieces);
+  // Leaving just before the last byte of an answer that is not streamed must not make it free.
+  return whole || !streamed ? expected.expectedOutputTokens : 0;
 }

@@ -8,6 +8,8 @@ import { spoofedHeaders, type HeaderEdits, type RequestHead, type ResponseHead }
 /** What goes upstream with an admitted request. Answers that are counted must come uncompressed. */
 export function upstreamEdits(head: RequestHead, requestId: string, traceParent: string | null): HeaderEdits {
   const set: [string, string][] = [['x-tokenweir-request-id', requestId]];
+  // It was judged as JSON. LiteLLM reads it as a form where it is called one, and the same bytes can be both.
+  if (/form/i.test(head.headers.get('content-type') ?? '')) set.push(['content-type', 'application/json']);
   if (traceParent !== null) set.push(['traceparent', traceParent]);
   const remove = spoofedHeaders(head.headers).filter((name) => name !== 'x-tokenweir-request-id');
   return { set, remove: [...remove, 'accept-encoding'] };

@@ -73,8 +73,8 @@ export class Exchange {
     this.#opening = openingOf(head, this.#api, identity, this.#policy);
     this.#shadow = requestMode(identity, this.#policy) === 'shadow';
     this.#id = admission.newId();
-    this.#span = this.#opening.kind === 'meter' ? tracing.start(head.headers, head.path) : NO_SPAN;
-    this.#record = new RecordDraft(this.#id, clock.nowMs(), this.#span.traceParent, this.#api?.api ?? null);
+    this.#span = this.#opening.kind === 'meter' ? tracing.start(head.headers, this.#api?.api ?? 'request') : NO_SPAN;
+    this.#record = new RecordDraft(this.#id, clock.nowMs(), this.#span.traceParent, this.#api?.api ?? null, head.externalId);
   }
 
   /** Decides by the headers. */
@@ -106,6 +106,7 @@ export class Exchange {
         return this.#shadow ? this.#forwardUnread(decision.refusal) : this.#refuse(decision.refusal, decision.levels);
       case 'store_failed':
         this.#admission.observer.fault('store', decision.error);
+        this.#cancelUnknown(subject.id);
         return this.#forwardUnread(null);
     }
   }
@@ -186,6 +187,12 @@ export class Exchange {
     this.#record.status = answer.status;
     this.#end(true);
     return { kind: 'answer', answer };
+  }
+
+  /** Perhaps only the store's answer was lost, and a lease of nobody is open. Tried once: a store that is away forgets it by itself. */
+  #cancelUnknown(leaseId: string): void {
+    const { settlements, store, clock } = this.#admission;
+    settlements.attempt(() => store.cancel(leaseId, clock.nowMs()));
   }
 
   #admit(subject: Subject, admitted: Admitted, body: Buffer): BodyVerdict {

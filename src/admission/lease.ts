@@ -11,6 +11,8 @@ const NOTHING = Buffer.alloc(0);
 export class Lease {
   #response: ResponseHead | null = null;
   #reader: ResponseReader | null = null;
+  #unseen = false;
+  #streamed = false;
   #rewrites = false;
   #unreadable = false;
   #extendedTo: number;
@@ -36,6 +38,8 @@ export class Lease {
   /** The answer begins. `framing` null: its body is not shown to us. One of Envoy's own says nothing of tokens. */
   respond(response: ResponseHead, framing: 'sse' | 'json' | null): void {
     this.#response = response;
+    this.#unseen = framing === null && !response.endOfStream;
+    this.#streamed = framing === 'sse';
     if (framing === null || response.endOfStream || !response.fromUpstream) return;
     this.#rewrites = this.askedForUsage && framing === 'sse';
     this.#reader = this.subject.api.responseReader({ framing, hideUsage: this.#rewrites });
@@ -82,7 +86,8 @@ export class Lease {
     });
     settlements.run(() => store.settle(this.subject.id, charge.usage, event, clock.nowMs()));
     this.#teach(charge);
-    if (this.#reader?.reading.unreadable === true) this.admission.observer.fault('response_unreadable', null);
+    // One that was cut is rarely readable, and nobody's fault.
+    if (whole && this.#reader?.reading.unreadable === true) this.admission.observer.fault('response_unreadable', null);
   }
 
   #close(): boolean {
@@ -108,6 +113,8 @@ export class Lease {
       status: this.#response?.status ?? null,
       fromUpstream: this.#response?.fromUpstream ?? true,
       whole,
+      unseen: this.#unseen,
+      streamed: this.#streamed,
       reading,
       unreadable: this.#unreadable || reading?.unreadable === true,
     };

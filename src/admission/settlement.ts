@@ -3,6 +3,7 @@ import type { Observer } from '../domain/decision.js';
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 5_000;
+const CLOSE_WITHIN_MS = 5_000;
 
 /**
  * Ends leases at the store and does not give up on one: a refused call is counted and made again (ending twice changes
@@ -10,6 +11,7 @@ const LONGEST_RETRY_MS = 5_000;
  */
 export class Settlements {
   readonly #open = new Set<Promise<void>>();
+  readonly #pausing = new Set<() => void>();
   #closed = false;
 
   constructor(
@@ -19,14 +21,38 @@ export class Settlements {
 
   /** Runs `end` until it succeeds. */
   run(end: () => Promise<unknown>): void {
-    const settled = this.#untilTaken(end).finally(() => this.#open.delete(settled));
-    this.#open.add(settled);
+    this.#track(this.#untilTaken(end));
   }
 
-  /** Waits for all that are under way; those that fail from now on are not tried again. */
-  async close(): Promise<void> {
+  /** Runs `end` once, for what need not succeed. */
+  attempt(end: () => Promise<unknown>): void {
+    this.#track(end().then(() => undefined, () => undefined));
+  }
+
+  /**
+   * Waits for all that are under way; those that fail from now on are not tried again. A store that does not answer is not
+   * waited for longer than `withinMs`. @returns how many were given up.
+   */
+  async close(withinMs = CLOSE_WITHIN_MS): Promise<number> {
     this.#closed = true;
+    for (const resume of this.#pausing) resume();
+    await new Promise<void>((resolve) => {
+      const cancel = this.clock.after(withinMs, resolve);
+      void this.#allTaken().then(() => {
+        cancel();
+        resolve();
+      });
+    });
+    return this.#open.size;
+  }
+
+  async #allTaken(): Promise<void> {
     while (this.#open.size > 0) await Promise.all(this.#open);
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#open.delete(tracked));
+    this.#open.add(tracked);
   }
 
   async #untilTaken(end: () => Promise<unknown>): Promise<void> {
@@ -38,7 +64,19 @@ export class Settlements {
         this.observer.fault('settle', error);
       }
       if (this.#closed) return;
-      await new Promise<void>((resume) => this.clock.after(pauseMs, resume));
+      await this.#pause(pauseMs);
     }
+  }
+  /** Ends early when everything closes, so that a last try is made at once. */
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const resume = (): void => {
+        this.#pausing.delete(resume);
+        cancel();
+        resolve();
+      };
+      const cancel = this.clock.after(ms, resume);
+      this.#pausing.add(resume);
+    });
   }
 }

@@ -2,7 +2,6 @@ import type { Exchange, BodyVerdict } from '../admission/exchange.js';
 import type { HeaderEdits } from '../admission/head.js';
 import { NO_EDITS } from '../admission/head.js';
 import type { LocalAnswer } from '../domain/refusal.js';
-import type { Splice } from '../domain/request.js';
 import { applySplices } from '../wire/splice.js';
 import { decodeWhole } from './content-coding.js';
 import type { BodyModes } from './modes.js';
@@ -80,7 +79,7 @@ export class RequestSide {
   /** A reply to the headers, with other modes where they can be chosen: not in FULL_DUPLEX. */
   #whole(withModes: (reply: Reply) => Reply, edits: HeaderEdits = NO_EDITS): Reply {
     const reply = headersReply('request', edits);
-    return this.modes.request === 'whole' ? withModes(reply) : reply;
+    return this.modes.request === 'whole' && this.modes.response !== 'duplex' ? withModes(reply) : reply;
   }
 
   async body(chunk: Buffer, endOfStream: boolean): Promise<void> {
@@ -154,7 +153,7 @@ export class RequestSide {
 
   async #decide(): Promise<void> {
     this.#state = 'deciding';
-    const { verdict, decoded } = await this.#verdict();
+    const { verdict, body, decoded } = await this.#verdict();
     // The client, or Envoy, may have ended it meanwhile.
     if (this.#state !== 'deciding') return;
     if (verdict.kind === 'answer') {
@@ -162,20 +161,22 @@ export class RequestSide {
       return;
     }
     this.#state = 'passing';
-    this.#forward(verdict.edits, verdict.splices, decoded);
+    // What goes on is what was judged: a server that ignores the encoding, or decodes it otherwise, could read another request in it.
+    if (decoded || verdict.splices.length > 0) this.#forwardEdited(applySplices(body, verdict.splices), verdict.edits);
+    else this.#forward(null, verdict.edits);
     this.#chunks = [];
   }
 
-  /** The decision, and the body it was made on. */
-  async #verdict(): Promise<{ verdict: BodyVerdict; decoded: Buffer }> {
+  /** The decision, the body it was made on, and whether that is another one than came. */
+  async #verdict(): Promise<{ verdict: BodyVerdict; body: Buffer; decoded: boolean }> {
     const maxBytes = this.#maxBytes;
-    const raw = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-    if (this.#bytes > maxBytes) return { verdict: this.#tooLarge(), decoded: raw };
-    if (this.encoding === undefined) return { verdict: await this.exchange.decide(raw), decoded: raw };
-    const decoded = await decodeWhole(raw, this.encoding, maxBytes);
-    if (decoded.ok) return { verdict: await this.exchange.decide(decoded.body), decoded: decoded.body };
-    if (decoded.why === 'too_large') return { verdict: this.#tooLarge(), decoded: raw };
-    return { verdict: this.#badEncoding(decoded.why), decoded: raw };
+    const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
+    if (this.#bytes > maxBytes) return { verdict: this.#tooLarge(), body, decoded: false };
+    if (this.encoding === undefined) return { verdict: await this.exchange.decide(body), body, decoded: false };
+    const plain = await decodeWhole(body, this.encoding, maxBytes);
+    if (plain.ok) return { verdict: await this.exchange.decide(plain.body), body: plain.body, decoded: plain.body !== body };
+    if (plain.why === 'too_large') return { verdict: this.#tooLarge(), body, decoded: false };
+    return { verdict: this.#badEncoding(plain.why), body, decoded: false };
   }
 
   #tooLarge(): BodyVerdict {
@@ -198,16 +199,16 @@ export class RequestSide {
     this.send(withMetadata(immediateReply(answer), toMetadata('tokenweir', this.exchange.facts())));
   }
 
-  #forward(edits: HeaderEdits, splices: readonly Splice[], decoded: Buffer): void {
-    const edited = splices.length === 0 ? null : applySplices(decoded, splices);
-    const allEdits = edited === null ? edits : this.#editedBodyEdits(edits, edited.length);
-    if (this.modes.request === 'whole') this.#forwardWhole(edited, allEdits);
-    else this.#forwardDuplex(edited, allEdits);
+  /** An edited body has another length, and goes on decoded. */
+  #forwardEdited(edited: Buffer, { set, remove }: HeaderEdits): void {
+    const withoutCoding = this.encoding === undefined ? remove : [...remove, 'content-encoding'];
+    this.#forward(edited, { set: [...set, ['content-length', String(edited.length)]], remove: withoutCoding });
   }
 
-  /** An edited body has another length, and goes on decoded. */
-  #editedBodyEdits({ set, remove }: HeaderEdits, bytes: number): HeaderEdits {
-    return { set: [...set, ['content-length', String(bytes)]], remove: this.encoding === undefined ? remove : [...remove, 'content-encoding'] };
+  /** `edited` null: the body goes on as it came. */
+  #forward(edited: Buffer | null, edits: HeaderEdits): void {
+    if (this.modes.request === 'whole') this.#forwardWhole(edited, edits);
+    else this.#forwardDuplex(edited, edits);
   }
 
   #forwardWhole(edited: Buffer | null, edits: HeaderEdits): void {

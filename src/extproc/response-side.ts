@@ -50,9 +50,9 @@ export class ResponseSide {
   trailers(): void {
     this.#ended = true;
     this.#inOrder(async () => {
-      const decodedRest = this.#verdict.rewrites ? this.#read(await this.#decodedEnd()) : NOTHING;
+      const decodedRest = this.#read(await this.#decodedEnd());
       const { rest, facts } = this.#finish();
-      const out = Buffer.concat([decodedRest, rest]);
+      const out = this.#verdict.rewrites ? Buffer.concat([decodedRest, rest]) : NOTHING;
       if (out.length > 0 && this.modes.response === 'duplex') this.send(duplexChunk('response', out, false));
       this.send(this.#withFacts(trailersReply('response'), facts));
     });

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { deflateRawSync } from 'node:zlib';
+import { describe, expect, it, vi } from 'vitest';
 import { harness, limit, policyOf, settled, tenant, type Harness } from '../../support/harness.js';
 import { bodyOf, BUFFERED, DUPLEX, editsOf, EnvoyDouble, type Modes } from '../../support/envoy-double.js';
 
@@ -353,6 +354,76 @@ describe('session, protocol', () => {
     expect(record.estimated).toBe(response === 'NONE');
     expect(record.usage!.inputTokens).toBeGreaterThan(0);
     expect(await inFlight(h)).toBe(0);
+  });
+
+  it('answers that are not shown to us are charged what is usual, not nothing', async () => {
+    const h = harness(acme());
+    const envoy = new EnvoyDouble(h, { request: 'BUFFERED', response: 'NONE' });
+    await envoy.requestHeaders(KEY);
+    await envoy.requestBody(chat());
+    await envoy.responseHeaders();
+    await envoy.cancel();
+    expect(h.witness.records[0]).toMatchObject({ outcome: 'completed', estimated: true, usage: { outputTokens: 50 } });
+  });
+
+  it.each([['not streamed, cut before its last byte: what is usual', 'application/json', 50], ['streamed, cut within its first event: nothing', 'text/event-stream', 0]])(
+    'an answer %s', async (_, type, outputTokens) => {
+      const h = harness(acme());
+      const envoy = new EnvoyDouble(h, BUFFERED);
+      await envoy.requestHeaders(KEY);
+      await envoy.requestBody(chat());
+      await envoy.responseHeaders({ 'content-type': type });
+      await envoy.responseBody(type === 'application/json' ? answer(12, 7).slice(0, -1) : 'data: {"choices":[{"del');
+      await envoy.cancel();
+      expect(h.witness.records[0]).toMatchObject({ outcome: 'cut', usage: { outputTokens } });
+      expect(h.witness.faults).toEqual([]);
+    },
+  );
+
+  it.each([['a redirect costs no tokens', { ':status': '307' }, 'upstream_failed', null], ['an empty answer has no output', { ':status': '204' }, 'completed', 0]])('%s', async (_, headers, outcome, output) => {
+    const h = harness(acme());
+    const envoy = new EnvoyDouble(h, BUFFERED);
+    await envoy.requestHeaders(KEY);
+    await envoy.requestBody(chat());
+    await envoy.responseHeaders(headers, true);
+    expect(h.witness.records[0]).toMatchObject({ outcome, usage: { outputTokens: output ?? 0 } });
+    if (output === null) expect(await remaining(h, 'tokens')).toBe(1000);
+  });
+
+  it.each([BUFFERED, DUPLEX])('a compressed body goes on as it was judged: two decoders could read two requests in it (%o)', async (modes) => {
+    const h = harness(acme());
+    const envoy = new EnvoyDouble(h, modes);
+    await envoy.requestHeaders({ ...KEY, 'content-encoding': 'deflate' });
+    await envoy.requestBody(deflateRawSync(chat()));
+    await vi.waitFor(() => { expect(envoy.forwarded).toBe(chat()); });
+    const edits = editsOf(envoy.replies.find((reply) => editsOf(reply).set['content-length'] !== undefined));
+    expect(edits.set['content-length']).toBe(String(chat().length));
+    expect(edits.removed).toContain('content-encoding');
+  });
+
+  it('a body that is called a form goes on as the JSON that it was judged as', async () => {
+    const h = harness(acme());
+    for (const [type, expected] of [['application/x-www-form-urlencoded', 'application/json'], ['multipart/form-data; boundary=x', 'application/json'], ['application/json', undefined]] as const) {
+      const envoy = new EnvoyDouble(h, BUFFERED);
+      await envoy.requestHeaders({ ...KEY, 'content-type': type });
+      await envoy.requestBody(chat({ pad: '&model=other&prompt=long&x=' }));
+      expect(editsOf(envoy.replies[1]).set['content-type']).toBe(expected);
+      await envoy.cancel();
+    }
+  });
+
+  it('a reservation whose answer was lost is given back', async () => {
+    const h = harness(acme());
+    const reserve = h.store.reserve.bind(h.store);
+    h.store.reserve = async (request) => { await reserve(request); throw new Error('answer lost'); };
+    const envoy = new EnvoyDouble(h, BUFFERED);
+    await envoy.requestHeaders(KEY);
+    await envoy.requestBody(chat());
+    expect(envoy.answered).toBeNull();
+    await settled();
+    expect(await inFlight(h)).toBe(0);
+    expect(await remaining(h, 'tokens')).toBe(1000);
+    expect(h.witness.faults).toEqual(['store']);
   });
 
   it('an exception while handling one stream ends that stream only, and leaves no lease', async () => {
