@@ -39,6 +39,8 @@ export interface App {
   reconfigure(config: Config): void;
   /** A configuration was not taken: counted, the old one stays in force. */
   reloadRefused(why: string): void;
+  /** A promise that nobody waited for failed: counted and told. */
+  unhandled(error: unknown): void;
   status(): Promise<StatusDocument>;
   /**
    * Stops gracefully: not ready any more, a moment for load balancers to see it, no new streams, open ones finish within
@@ -92,6 +94,9 @@ export function createApp({ config: initial, clock, log, version, newId, store =
     reloadRefused: (why) => {
       observer.fault('reload', new Error(why));
     },
+    unhandled: (error) => {
+      observer.fault('unhandled', error);
+    },
     status,
     close: () => {
       phase = 'draining';
@@ -119,8 +124,10 @@ async function shutDown({ processor, admin, admission, metrics, log, clock }: Ru
   processor.markDraining();
   if (noticeMs > 0) await new Promise<void>((resume) => clock.after(noticeMs, resume));
   await processor.drain(timeoutMs);
-  await admission.renewals.flush();
-  await admission.settlements.close();
+  // Not waited for: settlements carry the whole figures.
+  void admission.renewals.flush();
+  const givenUp = await admission.settlements.close();
+  if (givenUp > 0) log.error('the store does not answer: leases were not settled', undefined, { leases: givenUp });
   await admission.store.close();
   await admin.close();
   metrics.close();

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
 import { createApp, type App } from './app.js';
 import type { Config } from './config/config.js';
 import { formatProblems, loadConfig } from './config/load.js';
@@ -21,6 +22,7 @@ export async function serve(configPath: string): Promise<Serving> {
   const log = new Log({ level: loaded.config.logLevel, clock: systemClock, destination: fdDestination(systemClock) });
   const app = createApp({ config: loaded.config, clock: systemClock, log, version: VERSION, newId: randomUUID });
   for (const warning of loaded.warnings) log.warn(warning);
+  const unguard = tellUnhandled(process, app);
   const listening = await app.start();
   log.info('serving', { extProc: loaded.config.server.extProc, extProcPort: listening.extProcPort, admin: listening.admin });
   const watch = watchConfiguration(configPath, loaded.config, app, log);
@@ -32,7 +34,22 @@ export async function serve(configPath: string): Promise<Serving> {
       log.info('draining');
       watch.close();
       await app.close();
+      unguard();
     },
+  };
+}
+
+/**
+ * A failed promise that nobody waited for is a bug, and by default the end of the process with every stream in it: here it is
+ * counted and told instead. An exception that nobody caught still ends the process. @returns how to stop that.
+ */
+export function tellUnhandled(source: EventEmitter, app: Pick<App, 'unhandled'>): () => void {
+  const tell = (error: unknown): void => {
+    app.unhandled(error);
+  };
+  source.on('unhandledRejection', tell);
+  return () => {
+    source.off('unhandledRejection', tell);
   };
 }
 

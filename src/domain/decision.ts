@@ -79,4 +79,5 @@ export type FaultKind =
   | 'response_unreadable' // an upstream's answer could not be read
   | 'store' // the store failed where a decision was needed
   | 'settle' // a settlement failed and is tried again
+  | 'unhandled' // a promise that nobody waited for failed: a bug of ours
   | 'reload'; // a configuration file was not taken

@@ -18,7 +18,7 @@ export interface LogOptions {
 }
 
 /** Messages of these kinds may quote traffic, so only the class of the error and its place are told. */
-const QUOTES_TRAFFIC: ReadonlySet<string> = new Set<FaultKind>(['session', 'response_unreadable']);
+const QUOTES_TRAFFIC: ReadonlySet<string> = new Set<FaultKind>(['session', 'response_unreadable', 'unhandled']);
 
 /**
  * JSON lines. What is written is picked field by field, never an object as it came; as a second net every free text is

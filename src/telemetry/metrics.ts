@@ -34,6 +34,7 @@ const FAULTS: Record<FaultKind | 'telemetry', true> = {
   settle: true,
   store: true,
   reload: true,
+  unhandled: true,
   telemetry: true,
 };
 const PASSES: Record<PassReason, true> = {
