@@ -4,6 +4,7 @@ import { HealthImplementation } from 'grpc-health-check';
 import type { Admission } from '../admission/admission.js';
 import type { Stage } from '../admission/head.js';
 import type { Clock } from '../lib/clock.js';
+import { decodeHeaders } from './decode-headers.js';
 import { encodeReply } from './encode-reply.js';
 import { externalProcessorService, type EnvoyMessage, type Reply } from './protocol.js';
 import { Session } from './session.js';
@@ -64,11 +65,16 @@ export function createProcessor(options: ProcessorOptions): Processor {
   };
 }
 
-/** The service, with the replies of every request encoded by our own hand. */
+/** The service, with what comes and goes on every request decoded and encoded by our own hand. */
 function quickService(): ReturnType<typeof externalProcessorService> {
   const service = externalProcessorService();
-  const { responseSerialize } = service.Process;
-  return { ...service, Process: { ...service.Process, responseSerialize: (reply: Reply) => encodeReply(reply) ?? responseSerialize(reply) } };
+  const { requestDeserialize: decode, responseSerialize: encode } = service.Process;
+  const Process = {
+    ...service.Process,
+    requestDeserialize: (bytes: Buffer) => decodeHeaders(bytes, decode) ?? decode(bytes),
+    responseSerialize: (reply: Reply) => encodeReply(reply) ?? encode(reply),
+  };
+  return { ...service, Process };
 }
 
 function serve(call: Call, admission: Admission, sessions: Set<Session>): void {
