@@ -59,12 +59,12 @@ export function deeperThan(bytes: Buffer, limit: number): boolean {
 }
 
 /**
- * What is wrong with the shape of a JSON text: nested deeper than `maxDepth`, or more lists and objects than
- * `maxContainers` (a parser needs far longer for those than for as many bytes of text). Linear, no recursion.
+ * What is wrong with the shape of a JSON text: nested deeper than `maxDepth`, or more lists, objects and members than
+ * `maxParts` (a parser needs far longer for those than for as many bytes of text). Linear, no recursion.
  */
-export function shapeFault(bytes: Buffer, maxDepth: number, maxContainers: number): 'too_deep' | 'too_many' | null {
+export function shapeFault(bytes: Buffer, maxDepth: number, maxParts: number): 'too_deep' | 'too_many' | null {
   let depth = 0;
-  let containers = 0;
+  let parts = 0;
   for (let i = 0; i < bytes.length; ) {
     const byte = bytes[i];
     if (byte === QUOTE) {
@@ -73,7 +73,9 @@ export function shapeFault(bytes: Buffer, maxDepth: number, maxContainers: numbe
     }
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
       if (++depth > maxDepth) return 'too_deep';
-      if (++containers > maxContainers) return 'too_many';
+      if (++parts > maxParts) return 'too_many';
+    } else if (byte === COLON) {
+      if (++parts > maxParts) return 'too_many';
     } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth--;
     i++;
   }
@@ -115,7 +117,7 @@ export function findMember(bytes: Buffer, objectStart: number, key: string): Spa
     if (bytes[colon] !== COLON) return null;
     const start = skipBlank(bytes, colon + 1);
     const end = skipValue(bytes, start);
-    if (isKey(bytes.subarray(i, keyEnd), wanted, key)) found = { start, end };
+    if (isKey(bytes, i, keyEnd, wanted)) found = { start, end };
     const next = skipBlank(bytes, end);
     if (bytes[next] !== COMMA) break;
     i = skipBlank(bytes, next + 1);
@@ -123,18 +125,21 @@ export function findMember(bytes: Buffer, objectStart: number, key: string): Spa
   return found;
 }
 
-/** `quoted` is a key with its quotes; one that is written with escapes is decoded first. */
-function isKey(quoted: Buffer, wanted: Buffer, key: string): boolean {
-  if (quoted.length === wanted.length + 2) return quoted.subarray(1, -1).equals(wanted);
-  if (quoted.length < wanted.length + 2 || quoted.length > wanted.length * 6 + 2) return false;
-  return quoted.includes(BACKSLASH) && unquoted(quoted.toString()) === key;
+/** Whether the bytes between two quotes are that key, which is of letters and `_`; each may be written as an escape. */
+function isKey(bytes: Buffer, start: number, end: number, wanted: Buffer): boolean {
+  let at = start + 1;
+  for (const code of wanted) {
+    const escaped = bytes[at] === BACKSLASH;
+    if ((escaped ? escapedCode(bytes, at) : bytes[at]) !== code) return false;
+    at += escaped ? ESCAPE_BYTES : 1;
+  }
+  return at === end - 1;
 }
 
-/** The string that a JSON string stands for; null where it is none. */
-function unquoted(text: string): string | null {
-  try {
-    return String(JSON.parse(text));
-  } catch {
-    return null;
-  }
+const ESCAPE_BYTES = 6;
+
+/** The code of `\uXXXX` at `at`; NaN for anything else. */
+function escapedCode(bytes: Buffer, at: number): number {
+  const escape = bytes.toString('latin1', at, at + ESCAPE_BYTES);
+  return /^\\u[0-9a-f]{4}$/i.test(escape) ? parseInt(escape.slice(2), 16) : NaN;
 }

@@ -1,6 +1,7 @@
 import type { ReaderOptions, ResponseReader } from '../domain/wire.js';
 import { Gathered } from './gathered.js';
-import { parseObject } from './json.js';
+import { parseObject, parseText, type Json, type JsonObject } from './json.js';
+import { bomLength, findMember, skipBlank } from './json-scan.js';
 import { OpenAiAnswer } from './openai-answer.js';
 import { OpenAiStreamReader } from './openai-stream.js';
 
@@ -27,11 +28,28 @@ class OpenAiBodyReader implements ResponseReader {
 
   end(): Buffer {
     if (this.#body.size === 0 || this.#body.overflowed) return NOTHING;
-    const parsed = parseObject(this.#body.with(NOTHING));
+    const body = this.#body.with(NOTHING);
     this.#body.clear();
-    if (parsed.ok) this.reading.take(parsed.value);
-    this.reading.complete = parsed.ok;
-    this.reading.unreadable = !parsed.ok;
+    const parsed = parseObject(body);
+    const told = parsed.ok ? parsed.value : parsed.fault.kind === 'too_many' ? outlineOf(body) : null;
+    if (told !== null) this.reading.take(told);
+    this.reading.complete = told !== null;
+    this.reading.unreadable = told === null || (!parsed.ok && this.reading.usage === null);
     return NOTHING;
   }
+}
+
+/** Members that tell what an answer cost, all of them short. */
+const OUTLINE = ['model', 'service_tier', 'usage', 'timings', 'error'];
+const MAX_MEMBER_BYTES = 64 * 1024;
+
+/** What a body with very many parts tells beside its choices: log probabilities, which a client may ask for, are hundreds a token. */
+function outlineOf(body: Buffer): JsonObject {
+  const start = skipBlank(body, bomLength(body));
+  const members = OUTLINE.map((name): [string, Json] => {
+    const span = findMember(body, start, name);
+    const short = span !== null && span.end - span.start <= MAX_MEMBER_BYTES;
+    return [name, short ? parseText(body.toString('utf8', span.start, span.end)) : undefined];
+  });
+  return Object.fromEntries(members);
 }

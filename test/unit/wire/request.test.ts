@@ -190,6 +190,14 @@ describe('bad input gets a clear fault', () => {
     if (field !== null) expect(found.message).toContain(field);
   });
 
+  it.each([
+    ['lists', `{"model":"m","messages":[],"x":[${'[],'.repeat(100_001)}1]}`],
+    ['members of one object', `{"model":"m","messages":[],${Array.from({ length: 100_001 }, (_, i) => `"k${i}":1`).join(',')}}`],
+    ['members of many objects', `{"model":"m","messages":[${Array.from({ length: 60_000 }, (_, i) => `{"k${i}":1}`).join(',')}]}`],
+  ])('refuses more parts than a parser is quick with: %s', (_, body) => {
+    expect(fault(body)).toMatchObject({ kind: 'too_many', field: null });
+  });
+
   it('takes 99 levels below the body', () => {
     expect(facts(`{"model":"m","messages":[],"x":${'['.repeat(99)}${']'.repeat(99)}}`).model).toBe('m');
   });

@@ -121,3 +121,21 @@ describe('an answer that is one JSON body', () => {
     });
   });
 });
+
+describe('an answer with very many parts', () => {
+  const logprobs = Array.from({ length: 120_000 }, () => ({}));
+  const bodyOf = (more: object) => JSON.stringify({ model: 'm', choices: [{ message: { content: 'hi' }, logprobs }], ...more });
+  const read = (body: string) => {
+    const reader = openaiChat.responseReader({ framing: 'json', hideUsage: false });
+    feed(reader, [body]);
+    return reader.reading;
+  };
+
+  it('tells its usage all the same: a client may ask for log probabilities, and must not hide behind them', () => {
+    expect(read(bodyOf({ usage: plain }))).toMatchObject({ usage: { inputTokens: 100, outputTokens: 20 }, model: 'm', complete: true, unreadable: false });
+  });
+
+  it('is unreadable where it tells none', () => {
+    expect(read(bodyOf({ usage: null }))).toMatchObject({ usage: null, unreadable: true });
+  });
+});
