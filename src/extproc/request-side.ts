@@ -3,6 +3,7 @@ import type { HeaderEdits } from '../admission/head.js';
 import { NO_EDITS } from '../admission/head.js';
 import type { LocalAnswer } from '../domain/refusal.js';
 import { applySplices } from '../wire/splice.js';
+import { CollectedBody } from './collected-body.js';
 import { decodeWhole } from './content-coding.js';
 import type { BodyModes } from './modes.js';
 import type { Reply } from './protocol.js';
@@ -11,6 +12,9 @@ import { withBodiesBeside, withBodiesUnseen } from './request-modes.js';
 import { toMetadata } from './struct.js';
 
 const DUPLEX_PIECE_BYTES = 256 * 1024;
+/** A compressed body may inflate to so many times its length, or to this many bytes: text does not, and 27 bytes of brotli may hold 16 MB. */
+const MOST_INFLATED = 200;
+const ALWAYS_INFLATED_BYTES = 1024 * 1024;
 
 /**
  * The request half of a session.
@@ -21,9 +25,7 @@ type State = 'reading' | 'deciding' | 'observing' | 'passing' | 'answered';
 
 export class RequestSide {
   #state: State = 'passing';
-  #chunks: Buffer[] = [];
-  #bytes = 0;
-  #maxBytes = 0;
+  #body = new CollectedBody(0);
   #ended = false;
   #trailersPending = false;
   #observed: Promise<void> | null = null;
@@ -49,7 +51,7 @@ export class RequestSide {
   /** Envoy has answered the client on its own meanwhile: whatever is decided now, nothing is sent. */
   abandon(): void {
     this.#state = 'answered';
-    this.#chunks = [];
+    this.#body.clear();
   }
 
   headers(): void {
@@ -62,7 +64,7 @@ export class RequestSide {
         this.#answer(verdict.answer);
         return;
       case 'read_body':
-        this.#maxBytes = verdict.maxBytes;
+        this.#body = new CollectedBody(verdict.maxBytes);
         this.#state = verdict.observeOnly ? 'observing' : 'reading';
         // Envoy buffers only once it has this reply, and keeps the headers back until the body is answered. In duplex
         // mode the reply itself lets the headers go, so it waits for the decision.
@@ -93,12 +95,12 @@ export class RequestSide {
         return;
       case 'observing':
         this.#passOn(chunk, endOfStream);
-        this.#collect(chunk);
+        this.#body.add(chunk);
         if (endOfStream) await this.#observe();
         return;
       case 'reading':
-        this.#collect(chunk);
-        if (whole || this.#bytes > this.#maxBytes) await this.#decide();
+        this.#body.add(chunk);
+        if (whole || this.#body.overflowed) await this.#decide();
         return;
       case 'deciding':
         // Bytes after the size bound was hit: the answer is on its way.
@@ -131,11 +133,6 @@ export class RequestSide {
     if (this.#state === 'observing') await this.#observe();
   }
 
-  #collect(chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes <= this.#maxBytes) this.#chunks.push(chunk);
-  }
-
   #passOn(chunk: Buffer, endOfStream: boolean): void {
     if (this.modes.request === 'whole') this.send(bodyReply('request', null));
     else if (chunk.length > 0 || endOfStream) this.send(duplexChunk('request', chunk, endOfStream));
@@ -145,7 +142,7 @@ export class RequestSide {
   #observe(): Promise<void> {
     this.#state = 'passing';
     this.#observed = this.#verdict().then(() => {
-      this.#chunks = [];
+      this.#body.clear();
       this.#observed = null;
     });
     return this.#observed;
@@ -164,23 +161,24 @@ export class RequestSide {
     // What goes on is what was judged: a server that ignores the encoding, or decodes it otherwise, could read another request in it.
     if (decoded || verdict.splices.length > 0) this.#forwardEdited(applySplices(body, verdict.splices), verdict.edits);
     else this.#forward(null, verdict.edits);
-    this.#chunks = [];
+    this.#body.clear();
   }
 
   /** The decision, the body it was made on, and whether that is another one than came. */
   async #verdict(): Promise<{ verdict: BodyVerdict; body: Buffer; decoded: boolean }> {
-    const maxBytes = this.#maxBytes;
-    const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-    if (this.#bytes > maxBytes) return { verdict: this.#tooLarge(), body, decoded: false };
+    const { maxBytes, overflowed } = this.#body;
+    const body = this.#body.whole();
+    if (overflowed) return { verdict: this.#tooLarge(maxBytes), body, decoded: false };
     if (this.encoding === undefined) return { verdict: await this.exchange.decide(body), body, decoded: false };
-    const plain = await decodeWhole(body, this.encoding, maxBytes);
+    const mostBytes = Math.min(maxBytes, Math.max(ALWAYS_INFLATED_BYTES, body.length * MOST_INFLATED));
+    const plain = await decodeWhole(body, this.encoding, mostBytes);
     if (plain.ok) return { verdict: await this.exchange.decide(plain.body), body: plain.body, decoded: plain.body !== body };
-    if (plain.why === 'too_large') return { verdict: this.#tooLarge(), body, decoded: false };
+    if (plain.why === 'too_large') return { verdict: this.#tooLarge(mostBytes), body, decoded: false };
     return { verdict: this.#badEncoding(plain.why), body, decoded: false };
   }
 
-  #tooLarge(): BodyVerdict {
-    const message = `The request body is larger than the ${this.#maxBytes} bytes that are read here.`;
+  #tooLarge(mostBytes: number): BodyVerdict {
+    const message = `The request body is larger than the ${mostBytes} bytes that are read here.`;
     return this.exchange.rejectBody({ kind: 'body_too_large', field: null, message });
   }
 
@@ -195,7 +193,7 @@ export class RequestSide {
 
   #answer(answer: LocalAnswer): void {
     this.#state = 'answered';
-    this.#chunks = [];
+    this.#body.clear();
     this.send(withMetadata(immediateReply(answer), toMetadata('tokenweir', this.exchange.facts())));
   }
 
@@ -219,7 +217,7 @@ export class RequestSide {
 
   #forwardDuplex(edited: Buffer | null, edits: HeaderEdits): void {
     this.send(headersReply('request', edits));
-    const pieces = (edited === null ? this.#chunks : piecesOf(edited)).filter((piece) => piece.length > 0);
+    const pieces = (edited === null ? this.#body.chunks : piecesOf(edited)).filter((piece) => piece.length > 0);
     const last = pieces.length - 1;
     pieces.forEach((piece, i) => this.send(duplexChunk('request', piece, i === last && !this.#trailersPending)));
     if (this.#trailersPending) this.send(trailersReply('request'));

@@ -1,4 +1,4 @@
-import { deflateRawSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
 import { harness, limit, policyOf, settled, tenant, type Harness } from '../../support/harness.js';
 import { bodyOf, BUFFERED, DUPLEX, editsOf, EnvoyDouble, type Modes } from '../../support/envoy-double.js';
@@ -399,6 +399,14 @@ describe('session, protocol', () => {
     const edits = editsOf(envoy.replies.find((reply) => editsOf(reply).set['content-length'] !== undefined));
     expect(edits.set['content-length']).toBe(String(chat().length));
     expect(edits.removed).toContain('content-encoding');
+  });
+
+  it('a few bytes that inflate to megabytes are a 413, before they are read', async () => {
+    const h = harness(policyOf([tenant('acme')], { maxBodyBytes: 16_000_000 }));
+    const envoy = new EnvoyDouble(h, BUFFERED);
+    await envoy.requestHeaders({ ...KEY, 'content-encoding': 'br' });
+    await envoy.requestBody(brotliCompressSync(chat({ pad: 'x'.repeat(4_000_000) })));
+    await vi.waitFor(() => { expect(envoy.answered).toBe(413); });
   });
 
   it('a body that is called a form goes on as the JSON that it was judged as', async () => {
