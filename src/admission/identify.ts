@@ -7,7 +7,7 @@ import type { TemplateTenants } from './templates.js';
 /** Who a request is charged to. */
 export type Identity =
   | { readonly kind: 'known'; readonly tenant: Tenant; /** First 16 hex digits of the key's hash. */ readonly keyId: string | null }
-  | { readonly kind: 'unknown'; readonly why: 'no_key' | 'unknown_key' | 'unknown_tenant' };
+  | { readonly kind: 'unknown'; readonly why: 'no_key' | 'unknown_key' | 'unknown_tenant' | 'several_keys' };
 
 /**
  * Who calls, in this order: the header of a trusted gateway, verified JWT claims, a key. Fields of the body and any other
@@ -20,7 +20,7 @@ export function identify(head: RequestHead, policy: Policy, templates: TemplateT
   if (trusted !== undefined) return byTenantId(trusted, policy);
   const claimed = jwt === null ? undefined : claimedTenantId(head, jwt);
   if (claimed !== undefined) return byTenantId(claimed, policy);
-  return byKey(presentedKey(head.headers), policy, templates);
+  return byKey(head.headers, policy, templates);
 }
 
 function byTenantId(tenantId: string, policy: Policy): Identity {
@@ -28,7 +28,8 @@ function byTenantId(tenantId: string, policy: Policy): Identity {
   return tenant === undefined ? { kind: 'unknown', why: 'unknown_tenant' } : { kind: 'known', tenant, keyId: null };
 }
 
-function byKey(key: string | null, policy: Policy, templates: TemplateTenants): Identity {
+function byKey(headers: RequestHead['headers'], policy: Policy, templates: TemplateTenants): Identity {
+  const key = presentedKey(headers);
   const { keys, anonymousTenantId, unknownKeyTemplateId, maxTemplateTenants } = policy.identity;
   if (key === null) return anonymousTenantId === null ? { kind: 'unknown', why: 'no_key' } : byTenantId(anonymousTenantId, policy);
   const hash = sha256Hex(key);
@@ -38,6 +39,7 @@ function byKey(key: string | null, policy: Policy, templates: TemplateTenants): 
   if (tenant !== undefined) return { kind: 'known', tenant, keyId };
   const template = unknownKeyTemplateId === null ? undefined : policy.tenants.get(unknownKeyTemplateId);
   if (template === undefined) return { kind: 'unknown', why: 'unknown_key' };
+  if (credentials(headers).size > 1) return { kind: 'unknown', why: 'several_keys' };
   return { kind: 'known', tenant: templates.resolve(template, hash, maxTemplateTenants), keyId };
 }
 
@@ -71,6 +73,18 @@ function presentedKey(headers: ReadonlyMap<string, string>): string | null {
   const bearer = authorization === undefined ? undefined : /^bearer +(\S.*)$/i.exec(authorization)?.[1]?.trim();
   const key = bearer ?? headers.get('x-api-key') ?? headers.get('api-key');
   return key === undefined || key === '' ? null : key;
+}
+
+/** Where gateways look for a key, LiteLLM's own header first of all. */
+const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'x-litellm-api-key', 'ocp-apim-subscription-key'];
+
+/**
+ * All keys that a gateway might take, each once. A key that is listed nowhere is judged by the gateway behind: if that
+ * took another one than we count by, a random one beside it would be a fresh set of limits for each request.
+ */
+function credentials(headers: RequestHead['headers']): ReadonlySet<string> {
+  const values = KEY_HEADERS.flatMap((name) => headers.get(name) ?? []);
+  return new Set(values.map((value) => value.replace(/^(bearer|basic) +/i, '').trim()).filter((value) => value !== ''));
 }
 
 function claimedTenantId(head: RequestHead, jwt: JwtIdentity): string | undefined {

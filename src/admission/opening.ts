@@ -50,6 +50,7 @@ function unmetered(head: RequestHead, policy: Policy, upgrade: boolean, workless
 const WHY_UNKNOWN: Record<Extract<Identity, { kind: 'unknown' }>['why'], string> = {
   no_key: 'No API key was sent: give one as "Authorization: Bearer KEY", "x-api-key" or "api-key".',
   unknown_key: 'The API key is not known here.',
+  several_keys: 'Several different API keys were sent: send one.',
   unknown_tenant: 'The request names a tenant that is not known here.',
 };
 

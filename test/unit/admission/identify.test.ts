@@ -80,6 +80,17 @@ describe('tenants made from a template', () => {
     expect(one).toMatchObject({ parentId: 'org', label: 'keys', limits: template.limits });
   });
 
+  it.each([
+    [{ authorization: 'Bearer real', 'x-api-key': 'random' }, 'several_keys'],
+    [{ authorization: 'Bearer random', 'x-litellm-api-key': 'Bearer real' }, 'several_keys'],
+    [{ authorization: 'Basic real', 'x-api-key': 'random' }, 'several_keys'],
+    [{ authorization: 'Bearer one', 'x-api-key': 'one', 'x-litellm-api-key': 'Bearer one' }, `a:${sha256Hex('one').slice(0, 16)}`],
+    // A key that is listed decides, whatever stands beside it.
+    [{ authorization: 'Bearer key-b', 'x-api-key': 'random' }, 'b'],
+  ])('a random key beside the one that the gateway takes is no fresh set of limits: %j', (headers, expected) => {
+    expect(who(headers as Record<string, string>, { identity: { unknownKeyTemplateId: 'a' } })).toBe(expected);
+  });
+
   it('keeps their number bounded; while none is idle, further keys share the template’s own limits', async () => {
     const busy = new Set<string>();
     const templates = new TemplateTenants((id) => Promise.resolve(!busy.has(id)));
