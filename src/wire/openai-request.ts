@@ -8,9 +8,9 @@ const MAX_CHOICES = 4096;
 
 export type ParsedRequest = { readonly ok: true; readonly facts: RequestFacts } | { readonly ok: false; readonly fault: RequestFault };
 
-/** Reads a body of `POST /v1/chat/completions`. Never throws. */
-export function parseChatRequest(body: Buffer): ParsedRequest {
-  return parseRequest('openai-chat', body, (fields, prompt) => {
+/** Reads a body of `POST /v1/chat/completions`. `model`: named by the path. Never throws. */
+export function parseChatRequest(body: Buffer, model: string | null = null): ParsedRequest {
+  return parseRequest('openai-chat', body, model, (fields, prompt) => {
     const messages = fields.required('messages');
     if (messages !== undefined && !Array.isArray(messages)) fields.fail('wrong_type', 'messages', 'The field `messages` must be a list.');
     const strange = listOf(messages).findIndex((message) => !isObject(message));
@@ -26,9 +26,9 @@ export function parseChatRequest(body: Buffer): ParsedRequest {
   });
 }
 
-/** Reads a body of `POST /v1/completions`. Never throws. */
-export function parseCompletionsRequest(body: Buffer): ParsedRequest {
-  return parseRequest('openai-completions', body, (fields, prompt) => {
+/** Reads a body of `POST /v1/completions`. `model`: named by the path. Never throws. */
+export function parseCompletionsRequest(body: Buffer, model: string | null = null): ParsedRequest {
+  return parseRequest('openai-completions', body, model, (fields, prompt) => {
     prompt.value('suffix', fields.body['suffix']);
     const value = fields.required('prompt');
     if (value === undefined) return 1;
@@ -39,10 +39,10 @@ export function parseCompletionsRequest(body: Buffer): ParsedRequest {
 }
 
 /** `take` collects the prompt and returns how many prompts there are. */
-function parseRequest(api: Api, body: Buffer, take: (fields: Fields, prompt: PromptCollector) => number): ParsedRequest {
+function parseRequest(api: Api, body: Buffer, named: string | null, take: (fields: Fields, prompt: PromptCollector) => number): ParsedRequest {
   const parsed = parseObject(body);
   if (!parsed.ok) return parsed;
-  const fields = new Fields(parsed.value);
+  const fields = new Fields(named === null ? parsed.value : { ...parsed.value, model: named });
   const prompt = new PromptCollector();
   const model = fields.model();
   const outputCapTokens = outputCap(fields, api);

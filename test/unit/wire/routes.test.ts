@@ -35,4 +35,20 @@ describe('the API a request calls', () => {
   it('knows POST only', () => {
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'post']) expect(routeOf(method, '/v1/chat/completions')).toBeNull();
   });
+
+  it.each([
+    ['/openai/deployments/gpt-4.1/chat/completions?api-version=2024-10-21', 'openai-chat', 'gpt-4.1'],
+    ['/engines/org/gpt-4.1/chat/completions', 'openai-chat', 'org/gpt-4.1'],
+    ['//openai%2Fdeployments/gpt-4.1/completions/', 'openai-completions', 'gpt-4.1'],
+  ])('takes the model from the path %s, whatever the body says: no way past a model’s limits', (path, name, model) => {
+    const api = routeOf('POST', path);
+    expect(api?.api).toBe(name);
+    for (const said of [{ model: 'cheap' }, {}]) {
+      expect(api?.parseRequest(Buffer.from(JSON.stringify({ ...said, messages: [], prompt: '' })))).toMatchObject({ ok: true, facts: { model } });
+    }
+  });
+
+  it.each(['/openai/deployments//completions', '/engines/completions', '/openai/deployments/m/embeddings'])('does not know %s', (path) => {
+    expect(routeOf('POST', path)).toBeNull();
+  });
 });
