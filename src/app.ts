@@ -37,8 +37,8 @@ export interface App {
   start(): Promise<Listening>;
   /** Puts another configuration in force for requests from now on; those that run keep theirs. `server` needs a restart. */
   reconfigure(config: Config): void;
-  /** A configuration was not taken: counted, the old one stays in force. */
-  reloadRefused(why: string): void;
+  /** A configuration was not taken, the old one stays in force: counted. Who tried it tells why. */
+  reloadRefused(): void;
   /** A promise that nobody waited for failed: counted and told. */
   unhandled(error: unknown): void;
   status(): Promise<StatusDocument>;
@@ -91,8 +91,8 @@ export function createApp({ config: initial, clock, log, version, newId, store =
     reconfigure: (next) => {
       config = next;
     },
-    reloadRefused: (why) => {
-      observer.fault('reload', new Error(why));
+    reloadRefused: () => {
+      metrics.fault('reload');
     },
     unhandled: (error) => {
       observer.fault('unhandled', error);

@@ -66,7 +66,7 @@ function watchConfiguration(path: string, config: Config, app: App, log: Log): C
     },
     onProblem: (problems) => {
       log.error(`configuration not taken, the old one stays in force:\n${formatProblems(problems)}`);
-      app.reloadRefused(`${problems.length} problems in ${path}`);
+      app.reloadRefused();
     },
     onWatchFault: (error) => {
       log.error('the configuration file is not watched any longer; SIGHUP still reloads it', error);
