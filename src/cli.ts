@@ -21,7 +21,8 @@ usage:
   tokenweir demo [--real] [--envoy PATH]
                                      Envoy, processor and upstream on this machine, with a short guided load
                                      --real    a real LiteLLM proxy and a real llama.cpp server behind it
-                                     --envoy   the Envoy binary to use (else: PATH, else it is installed into .cache/)
+                                     --envoy   the Envoy binary to use (else the one in TOKENWEIR_ENVOY, else on the PATH,
+                                               else it is installed into .cache/)
   tokenweir --help, --version
 
 signals of a serving processor: SIGTERM, SIGINT drain and stop (a second one stops at once); SIGHUP reloads the configuration
@@ -70,8 +71,13 @@ function misfit(name: string | undefined, rest: readonly string[], given: readon
   if (takes === undefined) return { kind: 'usage', message: `there is no command '${name}'` };
   const option = given.find((key) => !takes.includes(key));
   if (option !== undefined) return { kind: 'usage', message: `'${name}' does not take --${option}` };
-  if (rest.length > (name === 'hash-key' ? 1 : 0)) return { kind: 'usage', message: `'${name}' does not take '${rest.at(-1)!}'` };
+  if (rest.length > (name === 'hash-key' ? 1 : 0)) return { kind: 'usage', message: surplus(name, rest.at(-1)!) };
   return null;
+}
+
+function surplus(name: string, argument: string): string {
+  const hint = TAKES[name]?.includes('config') === true ? `: did you mean --config ${argument}?` : '';
+  return `'${name}' does not take '${argument}'${hint}`;
 }
 
 function commandOf(name: string, rest: readonly string[], values: ReturnType<typeof parse>['values']): Command {

@@ -20,7 +20,7 @@ async function main(command: Command): Promise<number> {
       process.stderr.write(`tokenweir: ${command.message}\n\n${HELP}`);
       return 2;
     case 'hash-key':
-      return printHash(command.key ?? (await text(process.stdin)).replace(/\r?\n$/, ''));
+      return printHash(command.key ?? (await keyFromInput()));
     case 'check':
       return check(command.config);
     case 'serve':
@@ -30,11 +30,19 @@ async function main(command: Command): Promise<number> {
   }
 }
 
+/** The key alone, without the line's end. Says on a terminal what is waited for. */
+async function keyFromInput(): Promise<string> {
+  if (process.stdin.isTTY) process.stderr.write('the key, Enter, Ctrl-D:\n');
+  return (await text(process.stdin)).replace(/\r?\n$/, '');
+}
+
 function printHash(key: string): number {
   if (key === '') {
     process.stderr.write('tokenweir: the key is empty\n');
     return 2;
   }
+  // Clients send it in a header, of which only the key itself is hashed.
+  if (/[\s"']/.test(key)) process.stderr.write('warning: the key has spaces or quotes in it; they are part of what was hashed\n');
   process.stdout.write(`${hashKey(key)}\n`);
   return 0;
 }
@@ -46,7 +54,8 @@ async function check(path: string): Promise<number> {
     return 1;
   }
   for (const warning of loaded.warnings) process.stderr.write(`warning: ${warning}\n`);
-  process.stdout.write(`${path}: right (${loaded.config.policy.tenants.size} tenants)\n`);
+  const { size } = loaded.config.policy.tenants;
+  process.stdout.write(`${path}: right (${size} ${size === 1 ? 'tenant' : 'tenants'})\n`);
   return 0;
 }
 

@@ -168,7 +168,7 @@ describe('the command line', () => {
     expect(err).toMatch(/bad\.yaml:4:\d+ tenants\[1\]\.id: /);
     expect(err).toMatch(/bad\.yaml:5:\d+ .*stores/);
     await writeFile(file, yaml());
-    expect(await command('check', '--config', file)).toMatchObject({ code: 0, out: expect.stringContaining('right (1 tenants)') as string });
+    expect(await command('check', '--config', file)).toMatchObject({ code: 0, out: expect.stringContaining('right (1 tenant)') as string });
   });
 
   it('hash-key prints the hash, help and version what they are, nonsense exits with 2', async () => {
