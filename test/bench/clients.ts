@@ -2,6 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { MessageReader } from './http1.js';
 import type { Tally } from './load.js';
 
+const START_EVERY_MS = 4;
+const START_WITHIN_MS = 30_000;
 const EVENT_END = Buffer.from('\n\n');
 
 /** One kept connection that sends one request at a time. A connection that breaks is counted (status 0) and made anew. */
@@ -81,17 +83,20 @@ export class Streams {
   readonly gapsMs: number[] = [];
   readonly #clients: Client[] = [];
   readonly #started: Promise<unknown>;
+  #waiting: number;
   #measuring = false;
 
   constructor(port: number, count: number, bytes: Buffer, everyMs: number) {
-    // At least 1 ms apart: opening hundreds at once is another test than this.
-    const spreadMs = Math.max(everyMs, count);
+    // Some milliseconds apart: opening hundreds at once is another test than this.
+    this.#waiting = count;
+    const spreadMs = Math.max(everyMs, count * START_EVERY_MS);
     this.#started = Promise.all(Array.from({ length: count }, (_, i) => this.#begin(port, bytes, (i * spreadMs) / count)));
   }
 
-  /** Resolves when each has sent its first event. */
+  /** Resolves when each has sent its first event, or some are silent for so long that they count as failed. */
   async allStarted(): Promise<void> {
-    await this.#started;
+    await Promise.race([this.#started, new Promise((resume) => setTimeout(resume, START_WITHIN_MS))]);
+    if (this.#waiting > 0) this.tally.statuses['silent'] = this.#waiting;
   }
 
   measure(): void {
@@ -108,8 +113,10 @@ export class Streams {
       let lastMs = 0;
       const client = new Client(port, this.tally, (count) => {
         const nowMs = performance.now();
-        if (lastMs === 0) started();
-        else if (this.#measuring) this.#note(nowMs - lastMs, count);
+        if (lastMs === 0) {
+          this.#waiting--;
+          started();
+        } else if (this.#measuring) this.#note(nowMs - lastMs, count);
         lastMs = nowMs;
       });
       this.#clients.push(client);
