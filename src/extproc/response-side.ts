@@ -73,6 +73,11 @@ export class ResponseSide {
     });
   }
 
+  /** Resolves when all that came until now was read. */
+  get upToDate(): Promise<void> {
+    return this.#tail;
+  }
+
   /** Reading lags behind the traffic. */
   get #inOrderOnly(): boolean {
     return this.#decoder !== null || this.undecided !== null;

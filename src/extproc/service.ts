@@ -133,12 +133,20 @@ function whyUnbound(message: string): string {
   return message.includes('EADDRNOTAVAIL') ? 'this machine has no such address' : message;
 }
 
+/** Compressed answers that are cut at the end are still decoded, but not for longer than this. */
+const BOOKED_WITHIN_MS = 1_000;
+
 async function drain(server: Server, sessions: Set<Session>, clock: Clock, timeoutMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     const cancelTimer = clock.after(timeoutMs, () => {
-      for (const session of sessions) session.close();
+      const cut = [...sessions];
+      for (const session of cut) session.close();
       server.forceShutdown();
-      resolve();
+      const cancelBooking = clock.after(BOOKED_WITHIN_MS, resolve);
+      void Promise.all(cut.map((session) => session.booked())).then(() => {
+        cancelBooking();
+        resolve();
+      });
     });
     server.tryShutdown(() => {
       cancelTimer();

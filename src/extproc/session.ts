@@ -56,6 +56,11 @@ export class Session {
     }
   }
 
+  /** Resolves when what came before `close` was read to its end, and is in the books. */
+  async booked(): Promise<void> {
+    await this.#response?.upToDate;
+  }
+
   #announcedModes(first: EnvoyMessage): BodyModes | null {
     const modes = bodyModesOf(first);
     if (typeof modes !== 'string') return modes;

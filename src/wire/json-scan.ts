@@ -140,6 +140,16 @@ const ESCAPE_BYTES = 6;
 
 /** The code of `\uXXXX` at `at`; NaN for anything else. */
 function escapedCode(bytes: Buffer, at: number): number {
-  const escape = bytes.toString('latin1', at, at + ESCAPE_BYTES);
-  return /^\\u[0-9a-f]{4}$/i.test(escape) ? parseInt(escape.slice(2), 16) : NaN;
+  if (bytes[at + 1] !== LETTER_U) return NaN;
+  let code = 0;
+  for (let i = 2; i < ESCAPE_BYTES; i++) code = code * 16 + hexDigit(bytes[at + i] ?? 0);
+  return code;
+}
+
+const LETTER_U = 0x75;
+
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : NaN;
 }

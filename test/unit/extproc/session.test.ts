@@ -1,4 +1,4 @@
-import { brotliCompressSync, deflateRawSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
 import { harness, limit, policyOf, settled, tenant, type Harness } from '../../support/harness.js';
 import { bodyOf, BUFFERED, DUPLEX, editsOf, EnvoyDouble, type Modes } from '../../support/envoy-double.js';
@@ -407,6 +407,21 @@ describe('session, protocol', () => {
     await envoy.requestHeaders({ ...KEY, 'content-encoding': 'br' });
     await envoy.requestBody(brotliCompressSync(chat({ pad: 'x'.repeat(4_000_000) })));
     await vi.waitFor(() => { expect(envoy.answered).toBe(413); });
+  });
+
+  it('a compressed answer that is cut is in the books when the session says so', async () => {
+    const h = harness(acme());
+    const envoy = new EnvoyDouble(h, BUFFERED);
+    await envoy.requestHeaders(KEY);
+    await envoy.requestBody(chat({ stream: true }));
+    await envoy.responseHeaders({ 'content-type': 'text/event-stream', 'content-encoding': 'gzip' });
+    const bytes = gzipSync(`data: {"choices":[{"delta":{"content":"${'word '.repeat(20)}"}}]}\n\ndata: [DONE]\n\n`);
+    void envoy.responseBody(bytes, false);
+    envoy.session.close();
+    expect(h.witness.records).toHaveLength(0);
+    await envoy.session.booked();
+    expect(h.witness.records[0]?.usage?.outputTokens).toBeGreaterThan(10);
+    expect(await inFlight(h)).toBe(0);
   });
 
   it('a body that is called a form goes on as the JSON that it was judged as', async () => {
