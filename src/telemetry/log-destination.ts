@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import type { Clock } from '../lib/clock.js';
+import type { CancelTimer, Clock } from '../lib/clock.js';
 
 /** Where lines go. */
 export interface LogDestination {
@@ -10,7 +10,7 @@ export interface LogDestination {
 
 const FLUSH_EVERY_MS = 100;
 /** A write wakes another thread: with 4 KiB a batch, one in seven requests paid for one (6 % of our CPU). */
-const BATCH_BYTES = 65_536;
+const BATCH_CHARS = 65_536;
 /** Lines wait in memory while the reader of our output is slow; beyond this they are dropped. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 const CLOSE_WITHIN_MS = 1_000;
@@ -26,26 +26,65 @@ export function fdDestination(clock: Clock, fd = 1): LogDestination {
   const stream = pino.destination({
     dest: fd,
     sync: false,
-    minLength: BATCH_BYTES,
-    maxWrite: 2 * BATCH_BYTES,
+    // Each batch is written at once; with 0 the stream would not wait for its writes when it is flushed.
+    minLength: 1,
+    maxWrite: 2 * BATCH_CHARS,
     maxLength: MAX_WAITING_BYTES,
-    periodicFlush: FLUSH_EVERY_MS,
     retryEAGAIN: () => lastTries === null || lastTries-- > 0,
   });
   stream.on('error', () => undefined);
+  const batch = new Batch(clock, (lines) => {
+    stream.write(lines);
+  });
   return {
     write: (line) => {
-      stream.write(line);
+      batch.add(line);
     },
     close: async () => {
+      batch.flush();
       if (await flushed(stream, clock)) {
-        // What is left is less than a batch, and nothing is under way that it could overtake.
+        // Nothing is under way that it could overtake.
         lastTries = LAST_TRIES;
         writeRest(stream);
         lastTries = null;
       }
     },
   };
+}
+
+/**
+ * Gathers lines and hands them on in one piece. The stream gathers as well, but measures all it holds again with each line: at
+ * this size that copied 32 KB for every line of 700 bytes.
+ */
+class Batch {
+  #lines: string[] = [];
+  #chars = 0;
+  #cancelTimer: CancelTimer | null = null;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly write: (lines: string) => void,
+  ) {}
+
+  add(line: string): void {
+    this.#lines.push(line);
+    this.#chars += line.length;
+    if (this.#chars >= BATCH_CHARS) this.flush();
+    else
+      this.#cancelTimer ??= this.clock.after(FLUSH_EVERY_MS, () => {
+        this.flush();
+      });
+  }
+
+  flush(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    if (this.#lines.length === 0) return;
+    const lines = this.#lines.join('');
+    this.#lines = [];
+    this.#chars = 0;
+    this.write(lines);
+  }
 }
 
 type Stream = ReturnType<typeof pino.destination>;
