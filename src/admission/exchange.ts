@@ -75,6 +75,7 @@ export class Exchange {
     this.#id = admission.newId();
     this.#span = this.#opening.kind === 'meter' ? tracing.start(head.headers, this.#api?.api ?? 'request') : NO_SPAN;
     this.#record = new RecordDraft(this.#id, clock.nowMs(), this.#span.traceParent, this.#api?.api ?? null, head.externalId);
+    this.#record.keyId = identity.keyId;
   }
 
   /** Decides by the headers. */
@@ -86,7 +87,7 @@ export class Exchange {
       case 'refuse':
         return this.#shadow ? this.#pass(opening.shadowWhy, this.#named(opening.refusal)) : this.#refuse(this.#named(opening.refusal), []);
       case 'meter':
-        this.#record.tenant(opening.tenant, opening.keyId);
+        this.#record.tenant = opening.tenant;
         return { kind: 'read_body', observeOnly: this.#shadow, maxBytes: this.#policy.maxBodyBytes };
     }
   }

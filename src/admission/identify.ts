@@ -6,8 +6,11 @@ import type { TemplateTenants } from './templates.js';
 
 /** Who a request is charged to. */
 export type Identity =
-  | { readonly kind: 'known'; readonly tenant: Tenant; /** First 16 hex digits of the key's hash. */ readonly keyId: string | null }
-  | { readonly kind: 'unknown'; readonly why: 'no_key' | 'unknown_key' | 'unknown_tenant' | 'several_keys' };
+  | { readonly kind: 'known'; readonly tenant: Tenant; readonly keyId: KeyId }
+  | { readonly kind: 'unknown'; readonly why: 'no_key' | 'unknown_key' | 'unknown_tenant' | 'several_keys'; readonly keyId: KeyId };
+
+/** First 16 hex digits of the presented key's hash; null where it was not a key that told who calls. */
+export type KeyId = string | null;
 
 /**
  * Who calls, in this order: the header of a trusted gateway, verified JWT claims, a key. Fields of the body and any other
@@ -25,21 +28,21 @@ export function identify(head: RequestHead, policy: Policy, templates: TemplateT
 
 function byTenantId(tenantId: string, policy: Policy): Identity {
   const tenant = policy.tenants.get(tenantId);
-  return tenant === undefined ? { kind: 'unknown', why: 'unknown_tenant' } : { kind: 'known', tenant, keyId: null };
+  return tenant === undefined ? { kind: 'unknown', why: 'unknown_tenant', keyId: null } : { kind: 'known', tenant, keyId: null };
 }
 
 function byKey(headers: RequestHead['headers'], policy: Policy, templates: TemplateTenants): Identity {
   const key = presentedKey(headers);
   const { keys, anonymousTenantId, unknownKeyTemplateId, maxTemplateTenants } = policy.identity;
-  if (key === null) return anonymousTenantId === null ? { kind: 'unknown', why: 'no_key' } : byTenantId(anonymousTenantId, policy);
+  if (key === null) return anonymousTenantId === null ? { kind: 'unknown', why: 'no_key', keyId: null } : byTenantId(anonymousTenantId, policy);
   const hash = sha256Hex(key);
   const keyId = hash.slice(0, 16);
   const tenantId = tenantOfKey(hash, keys);
   const tenant = tenantId === null ? undefined : policy.tenants.get(tenantId);
   if (tenant !== undefined) return { kind: 'known', tenant, keyId };
   const template = unknownKeyTemplateId === null ? undefined : policy.tenants.get(unknownKeyTemplateId);
-  if (template === undefined) return { kind: 'unknown', why: 'unknown_key' };
-  if (credentials(headers).size > 1) return { kind: 'unknown', why: 'several_keys' };
+  if (template === undefined) return { kind: 'unknown', why: 'unknown_key', keyId };
+  if (credentials(headers).size > 1) return { kind: 'unknown', why: 'several_keys', keyId };
   return { kind: 'known', tenant: templates.resolve(template, hash, maxTemplateTenants), keyId };
 }
 

@@ -12,7 +12,7 @@ import type { Identity } from './identify.js';
 export type Opening =
   | { readonly kind: 'pass'; readonly why: PassReason }
   | { readonly kind: 'refuse'; readonly refusal: Omit<PlainRefusal, 'requestId'>; readonly shadowWhy: PassReason }
-  | { readonly kind: 'meter'; readonly api: WireApi; readonly tenant: Tenant; readonly keyId: string | null };
+  | { readonly kind: 'meter'; readonly api: WireApi; readonly tenant: Tenant };
 
 /** How a request is handled: as its tenant says, else as configured globally. */
 export function requestMode(identity: Identity, policy: Policy): Enforcement {
@@ -34,7 +34,7 @@ export function openingOf(head: RequestHead, api: WireApi | null, identity: Iden
   if (identity.kind === 'unknown' && (metered || (head.stage === 'both' && !workless))) return unidentified(identity.why);
   if (identity.kind === 'unknown' || !metered) return unmetered(head, policy, upgrade, workless);
   if (head.endOfStream) return { kind: 'pass', why: 'bodyless' };
-  return { kind: 'meter', api, tenant: identity.tenant, keyId: identity.keyId };
+  return { kind: 'meter', api, tenant: identity.tenant };
 }
 
 function unmetered(head: RequestHead, policy: Policy, upgrade: boolean, workless: boolean): Opening {

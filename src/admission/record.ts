@@ -7,6 +7,7 @@ import { usageLines } from '../domain/usage.js';
 import { limitName } from '../quota/shortage.js';
 import type { Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
+import type { KeyId } from './identify.js';
 
 /** Gathers what is told about a request when it is over. */
 export class RecordDraft {
@@ -18,9 +19,10 @@ export class RecordDraft {
   charge: Charge | null = null;
   /** Model that answered, as it names itself. */
   responseModel: string | null = null;
-  #tenant: Tenant | null = null;
+  /** Who it is, where that is known. */
+  tenant: Tenant | null = null;
+  keyId: KeyId = null;
   #admitted: Admitted | null = null;
-  keyId: string | null = null;
 
   constructor(
     readonly requestId: string,
@@ -29,12 +31,6 @@ export class RecordDraft {
     private readonly api: Api | null,
     private readonly envoyRequestId: string | null,
   ) {}
-
-  /** Who it is, once that is known. */
-  tenant(tenant: Tenant, keyId: string | null): void {
-    this.#tenant = tenant;
-    this.keyId = keyId;
-  }
 
   /** It was let through, and holds a lease. */
   admitted(admitted: Admitted): void {
@@ -51,8 +47,8 @@ export class RecordDraft {
       envoyRequestId: this.envoyRequestId,
       leaseId: admitted === null ? null : this.requestId,
       traceParent: this.traceParent,
-      tenantId: this.#tenant?.id ?? null,
-      tenantLabel: this.#tenant?.label ?? 'none',
+      tenantId: this.tenant?.id ?? null,
+      tenantLabel: this.tenant?.label ?? 'none',
       keyId: this.keyId,
       api: this.api,
       model: this.model,

@@ -18,6 +18,7 @@ const filePath = z.string().min(1).max(4096);
 /** Never quotes what was given: it may be a key that somebody pasted. */
 function keyMessage(input: unknown): string {
   if (typeof input === 'string' && input.startsWith('sha256:')) return 'must have exactly 64 hex digits after "sha256:"';
+  if (typeof input === 'string' && /^(sha256:)?[0-9a-f]{64}$/i.test(input)) return 'must begin with "sha256:", in small letters';
   return 'is not a hash: never put a key itself into the configuration, put what `tokenweir hash-key KEY` prints';
 }
 
@@ -77,7 +78,7 @@ const identity = z.strictObject({
   unknownKey: optional(
     tenantId,
     DEFAULTS.unknownKey,
-    'Keys that are listed nowhere, such as a gateway’s own virtual keys: `reject` (401), or the id of a tenant that serves as template: each such key gets its limits for itself, under its parent.',
+    'Keys that are listed nowhere, such as a gateway’s own virtual keys: `reject` (401), or the id of a tenant that serves as template: each such key gets its limits for itself, under its parent. A request that shows several such keys is refused (401): which one the gateway takes can’t be known.',
     'reject',
   ),
   maxTemplateTenants: optional(z.int().min(1).max(1_000_000), DEFAULTS.maxTemplateTenants, 'How many tenants made from the template are told apart at one time.'),

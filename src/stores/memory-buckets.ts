@@ -89,9 +89,15 @@ export function release(bucket: Bucket, nowMs: number): void {
 
 /** What a holding has to be for so much output: never less than it is. */
 export function extendedAmount(holding: Holding, outputTokens: number): number {
-  const { dimension } = holding.bucket;
-  if (dimension !== 'tokens' && dimension !== 'outputTokens') return holding.amount;
-  return Math.max(holding.amount, holding.inputAmount + wholeTokens(outputTokens));
+  switch (holding.bucket.dimension) {
+    case 'requests':
+    case 'concurrency':
+    case 'inputTokens':
+      return holding.amount;
+    case 'tokens':
+    case 'outputTokens':
+      return Math.max(holding.amount, holding.inputAmount + wholeTokens(outputTokens));
+  }
 }
 
 /** What a holding comes to at the true figures, which must be sane (`saneConsumption`). */

@@ -5,14 +5,29 @@ import { createSimulatedUpstream } from './server.js';
  * The simulated upstream as a process of its own: `node cli.js --port 4000 [--host H] [--time-scale 1] [--slots 8]`.
  * Prints `listening on URL` when it is ready and ends on SIGTERM or SIGINT.
  */
-const { values } = parseArgs({
-  options: {
-    host: { type: 'string', default: '127.0.0.1' },
-    port: { type: 'string', default: '4000' },
-    'time-scale': { type: 'string', default: '1' },
-    slots: { type: 'string', default: '8' },
-  },
-});
+const OPTIONS = {
+  host: { type: 'string', default: '127.0.0.1' },
+  port: { type: 'string', default: '4000' },
+  'time-scale': { type: 'string', default: '1' },
+  slots: { type: 'string', default: '8' },
+  help: { type: 'boolean' },
+} as const;
+const USAGE = 'usage: node dist/upstream/cli.js [--port 4000] [--host 127.0.0.1] [--time-scale 1] [--slots 8]';
+
+function given(): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] | null {
+  try {
+    return parseArgs({ options: OPTIONS }).values;
+  } catch (error) {
+    console.error((error as Error).message);
+    return null;
+  }
+}
+
+const values = given();
+if (values === null || values.help === true) {
+  console.error(USAGE);
+  process.exit(values === null ? 2 : 0);
+}
 const upstream = await createSimulatedUpstream({
   host: values.host,
   port: Number(values.port),
