@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { compilePolicy } from './compile.js';
 import type { Config, TlsSettings } from './config.js';
 import { MAX_FILE_BYTES } from './defaults.js';
-import { sha256 } from './hash-key.js';
+import { sha256Hex } from '../lib/hash.js';
 import { checkSchema } from './issues.js';
 import { outlineOf, type Outline } from './outline.js';
 import { NOTHING_OUTSIDE, referencedFiles, type FileContent, type Outside } from './outside.js';
@@ -33,13 +33,13 @@ export async function judgeFile(path: string, content: FileContent, env: Env): P
   if (!content.ok) return { ok: false, problems: [{ file: path, line: 1, column: 1, path: '', message: `this file ${content.reason}` }] };
   const source = readYaml(content.text);
   const outline = outlineOf(source.raw);
-  return judge({ ...source, fingerprint: sha256(content.text) }, outline, path, { env, files: await readReferences(outline, dirname(path)) });
+  return judge({ ...source, fingerprint: sha256Hex(content.text) }, outline, path, { env, files: await readReferences(outline, dirname(path)) });
 }
 
 /** Judges the text of a configuration. Pure: what it refers to is given in `outside`. */
 export function parseConfig(text: string, file: string, outside: Outside = NOTHING_OUTSIDE): LoadResult {
   const source = readYaml(text);
-  return judge({ ...source, fingerprint: sha256(text) }, outlineOf(source.raw), file, outside);
+  return judge({ ...source, fingerprint: sha256Hex(text) }, outlineOf(source.raw), file, outside);
 }
 
 function judge(source: YamlSource & { readonly fingerprint: string }, outline: Outline, file: string, outside: Outside): LoadResult {

@@ -2,7 +2,7 @@ import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Config, ServerSettings } from './config.js';
-import { sha256 } from './hash-key.js';
+import { sha256Hex } from '../lib/hash.js';
 import { judgeFile, readBounded, type LoadResult, type Problem } from './load.js';
 import type { FileContent } from './outside.js';
 
@@ -88,7 +88,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
 }
 
 function fingerprint(content: FileContent): string {
-  return content.ok ? sha256(content.text) : content.reason;
+  return content.ok ? sha256Hex(content.text) : content.reason;
 }
 
 /** Sockets are open already: what the file says of them now holds after a restart, and a warning tells so. */
