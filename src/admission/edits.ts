@@ -2,7 +2,7 @@ import type { Level } from '../domain/lease.js';
 import { reasonOf, type LocalAnswer, type Refusal } from '../domain/refusal.js';
 import type { WireApi } from '../domain/wire.js';
 import { rateLimitHeaders, tighter } from '../quota/rate-limit-headers.js';
-import { openAiRefusal as refuse } from '../wire/openai-refusal.js';
+import { openAiRefusal } from '../wire/openai-refusal.js';
 import { spoofedHeaders, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
 
 /** What goes upstream with an admitted request. Answers that are counted must come uncompressed. */
@@ -26,9 +26,9 @@ export function answerEdits(response: ResponseHead, requestId: string, levels: r
   return { set: [...ownHeaders(requestId, 'admitted', waitMs), ...limits], remove: [] };
 }
 
-/** A refusal in the shape of the API that was called, with our headers. */
+/** A refusal in the shape of the API that was called (OpenAI's where it was none that is known here), with our headers. */
 export function refusalAnswer(api: WireApi | null, refusal: Refusal, levels: readonly Level[]): LocalAnswer {
-  const answer = api === null ? refuse(refusal) : api.refuse(refusal);
+  const answer = api === null ? openAiRefusal(refusal) : api.refuse(refusal);
   const decision = `refused; reason=${reasonOf(refusal)}`;
   return { ...answer, headers: [...answer.headers, ...ownHeaders(refusal.requestId, decision, 0), ...rateLimitHeaders(levels)] };
 }

@@ -67,6 +67,7 @@ export class Settlements {
       await this.#pause(pauseMs);
     }
   }
+
   /** Ends early when everything closes, so that a last try is made at once. */
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {

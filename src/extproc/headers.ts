@@ -1,4 +1,4 @@
-import type { HeaderEdits, RequestHead, ResponseHead, Stage } from '../admission/head.js';
+import type { RequestHead, ResponseHead, Stage } from '../admission/head.js';
 import type { EnvoyMessage, HeaderMap, Struct__Output } from './protocol.js';
 import { fromStruct } from './struct.js';
 
@@ -49,9 +49,4 @@ export function responseHeadOf(message: EnvoyMessage): ResponseHead {
     endOfStream: message.response_headers?.end_of_stream ?? false,
     fromUpstream: details === null || details === 'via_upstream',
   };
-}
-
-/** Edits that leave a message as it is. */
-export function isEmpty({ set, remove }: HeaderEdits): boolean {
-  return set.length === 0 && remove.length === 0;
 }

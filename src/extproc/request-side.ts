@@ -68,20 +68,20 @@ export class RequestSide {
         this.#state = verdict.observeOnly ? 'observing' : 'reading';
         // Envoy buffers only once it has this reply, and keeps the headers back until the body is answered. In duplex
         // mode the reply itself lets the headers go, so it waits for the decision.
-        if (verdict.observeOnly) this.send(this.#whole(withBodiesBeside));
+        if (verdict.observeOnly) this.send(this.#withModes(withBodiesBeside));
         else if (this.modes.request === 'whole') this.send(headersReply('request', NO_EDITS));
     }
   }
 
   /** The facts go with it: no later message may come. */
   #pass(edits: HeaderEdits): void {
-    this.send(withMetadata(this.#whole(withBodiesUnseen, edits), toMetadata('tokenweir', this.exchange.facts())));
+    this.send(withMetadata(this.#withModes(withBodiesUnseen, edits), toMetadata('tokenweir', this.exchange.facts())));
   }
 
   /** A reply to the headers, with other modes where they can be chosen: not in FULL_DUPLEX. */
-  #whole(withModes: (reply: Reply) => Reply, edits: HeaderEdits = NO_EDITS): Reply {
+  #withModes(choose: (reply: Reply) => Reply, edits: HeaderEdits = NO_EDITS): Reply {
     const reply = headersReply('request', edits);
-    return this.modes.request === 'whole' && this.modes.response !== 'duplex' ? withModes(reply) : reply;
+    return this.modes.request === 'whole' && this.modes.response !== 'duplex' ? choose(reply) : reply;
   }
 
   async body(chunk: Buffer, endOfStream: boolean): Promise<void> {

@@ -50,8 +50,3 @@ export function countText(text: string, counts: TextCounts): void {
   counts.spaces += ascii[SPACE]!;
   counts.symbols += ascii[SYMBOL]!;
 }
-
-/** Adds `more` to `counts`. */
-export function addCounts(counts: TextCounts, more: Readonly<TextCounts>): void {
-  for (const key of Object.keys(counts) as (keyof TextCounts)[]) counts[key] += more[key];
-}

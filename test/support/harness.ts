@@ -2,11 +2,10 @@ import type { Observer, PassReason, RequestRecord } from '../../src/domain/decis
 import type { Enforcement } from '../../src/domain/enforcement.js';
 import type { Policy } from '../../src/domain/policy.js';
 import type { Store } from '../../src/domain/store.js';
-import type { Limit, LimitDimension, Tenant } from '../../src/domain/tenant.js';
+import type { Tenant } from '../../src/domain/tenant.js';
 import { NO_TRACING } from '../../src/domain/tracing.js';
 import { createAdmission, type Admission } from '../../src/admission/admission.js';
 import { createEstimator } from '../../src/estimate/estimator.js';
-import { globMatcher } from '../../src/lib/glob.js';
 import { sha256Hex } from '../../src/lib/hash.js';
 import { VirtualClock } from '../../src/lib/virtual-clock.js';
 import { createMemoryStore } from '../../src/stores/memory.js';
@@ -32,19 +31,7 @@ export class Witness implements Observer {
   fault(kind: string, error: unknown): void { this.faults.push(kind); this.errors.push(error); }
 }
 
-/** One limit; `capacity` defaults to what a minute's burst holds. */
-export function limit(dimension: LimitDimension, amount: number, more: Partial<Limit> = {}): Limit {
-  const models = more.models ?? ['*'];
-  return {
-    id: `${models.join(',')}:${dimension}`, dimension, models, matches: globMatcher(models), limit: amount, capacity: amount,
-    enforcement: null, countCachedInput: true, ...more,
-  };
-}
-
-/** A tenant whose key is `key-<id>`. */
-export function tenant(id: string, limits: Limit[] = [], more: Partial<Tenant> = {}): Tenant {
-  return { id, parentId: null, label: id, allowsModel: () => true, limits, enforcement: null, ...more };
-}
+export { limit, tenant } from './policies.js';
 
 /** A policy with these tenants; anonymous and unknown keys are refused. */
 export function policyOf(tenants: Tenant[], more: Partial<Omit<Policy, 'identity'>> & { identity?: Partial<Policy['identity']> } = {}): Policy {

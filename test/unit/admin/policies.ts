@@ -1,25 +1,7 @@
 import type { Policy } from '../../../src/domain/policy.js';
-import type { Limit, LimitDimension, Tenant } from '../../../src/domain/tenant.js';
-import { globMatcher } from '../../../src/lib/glob.js';
+import type { Tenant } from '../../../src/domain/tenant.js';
 
-export function limit(dimension: LimitDimension, value: number, changes: Partial<Limit> = {}): Limit {
-  const models = changes.models ?? ['*'];
-  return {
-    id: `${models.join(',')}:${dimension}`,
-    dimension,
-    models,
-    matches: globMatcher(models),
-    limit: value,
-    capacity: value,
-    enforcement: null,
-    countCachedInput: true,
-    ...changes,
-  };
-}
-
-export function tenant(id: string, limits: readonly Limit[], changes: Partial<Tenant> = {}): Tenant {
-  return { id, parentId: null, label: id, allowsModel: () => true, limits, enforcement: null, ...changes };
-}
+export { limit, tenant } from '../../support/policies.js';
 
 export function policy(tenants: readonly Tenant[], changes: Partial<Policy> = {}): Policy {
   return {

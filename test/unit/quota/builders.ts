@@ -1,27 +1,9 @@
 import type { Enforcement } from '../../../src/domain/enforcement.js';
 import type { Level } from '../../../src/domain/lease.js';
-import type { Limit, LimitDimension, Tenant } from '../../../src/domain/tenant.js';
-import { globMatcher } from '../../../src/lib/glob.js';
+import type { LimitDimension, Tenant } from '../../../src/domain/tenant.js';
 import type { ChargePolicy, Demand } from '../../../src/quota/charges.js';
 
-export function limit(dimension: LimitDimension, value: number, rest: Partial<Limit> = {}): Limit {
-  const models = rest.models ?? ['*'];
-  return {
-    id: `${models.join(',')}:${dimension}`,
-    dimension,
-    models,
-    matches: globMatcher(models),
-    limit: value,
-    capacity: value,
-    enforcement: null,
-    countCachedInput: true,
-    ...rest,
-  };
-}
-
-export function tenant(id: string, limits: readonly Limit[], rest: Partial<Tenant> = {}): Tenant {
-  return { id, parentId: null, label: id, allowsModel: () => true, limits, enforcement: null, ...rest };
-}
+export { limit, tenant } from '../../support/policies.js';
 
 export function policy(tenants: readonly Tenant[], enforcement: Enforcement = 'enforce'): ChargePolicy {
   return { enforcement, tenants: new Map(tenants.map((one) => [one.id, one])) };
