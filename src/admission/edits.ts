@@ -2,7 +2,7 @@ import type { Level } from '../domain/lease.js';
 import { reasonOf, type LocalAnswer, type Refusal } from '../domain/refusal.js';
 import type { WireApi } from '../domain/wire.js';
 import { rateLimitHeaders, tighter } from '../quota/rate-limit-headers.js';
-import { openAiRefusal } from '../wire/openai-refusal.js';
+import { openAiRefusal } from '../wire/openai/refusal.js';
 import { spoofedHeaders, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
 
 /** What goes upstream with an admitted request. Answers that are counted must come uncompressed. */

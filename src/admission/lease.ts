@@ -131,9 +131,8 @@ export class Lease {
   #teach({ teaches, usage }: Charge): void {
     if (!teaches) return;
     const { prompt, facts } = this.admitted;
-    const { inputTokens, cachedInputTokens, outputTokens } = usage;
-    const tenantId = this.subject.tenant.id;
-    this.admission.estimator.learn({ tenantId, model: facts.model, prompt, inputTokens, cachedInputTokens, outputTokens });
-    this.admission.observer.estimateRatio(facts.model, inputTokens / Math.max(1, prompt.tokens));
+    const responseId = this.#reader?.reading.responseId ?? null;
+    this.admission.estimator.learn({ tenantId: this.subject.tenant.id, facts, prompt, usage, responseId });
+    this.admission.observer.estimateRatio(facts.model, usage.inputTokens / Math.max(1, prompt.tokens));
   }
 }

@@ -1,26 +1,62 @@
-import type { TextCounts } from '../lib/text-counts.js';
+import type { TextFeatures } from '../lib/text-features.js';
 
-/** The APIs whose requests are read. Each is one file in `wire/`. */
-export type Api = 'openai-chat' | 'openai-completions';
+/** The APIs whose requests are read. */
+export type Api =
+  | 'openai-chat'
+  | 'openai-completions'
+  | 'openai-responses'
+  | 'openai-embeddings'
+  | 'anthropic-messages'
+  | 'bedrock-converse'
+  | 'bedrock-invoke'
+  | 'gemini-generate-content'
+  | 'gemini-embed-content'
+  | 'ollama-chat'
+  | 'ollama-generate'
+  | 'ollama-embed'
+  | 'llamacpp-completion'
+  | 'rerank';
 
 /** Something in a prompt that is not text. */
 export interface Media {
   readonly kind: 'image' | 'audio' | 'video' | 'file';
   /** Bytes of the decoded content, or null where the request only refers to it. */
   readonly bytes: number | null;
+  /** Size of an image in pixels, read from its own header; null where it could not be read. */
+  readonly widthPx: number | null;
+  readonly heightPx: number | null;
+  /** How closely the model is to look at an image, where the request says. */
+  readonly detail: 'low' | 'high' | null;
+  /** Length of sound or video in seconds, where its header tells; null otherwise. */
+  readonly seconds: number | null;
 }
+
+/** What a request's body only refers to: its tokens are in the prompt, its content is not in the body. */
+export interface Reference {
+  readonly kind: 'response' | 'conversation' | 'file' | 'cached_content';
+  /** As the upstream named it; of any text that a client can send, at most `MAX_REFERENCE_LENGTH` characters. */
+  readonly id: string;
+}
+
+/** Longest id of a reference that is kept. */
+export const MAX_REFERENCE_LENGTH = 256;
 
 /** What a prompt consists of, by kind; never the text itself. */
 export interface PromptContent {
-  /** All text of messages, tool calls and results, names. */
-  readonly text: TextCounts;
-  /** Text of tool definitions and response schemas (as JSON). */
-  readonly schema: TextCounts;
+  /** System and developer instructions that the API keeps apart from its messages, or messages of those roles. */
+  readonly system: TextFeatures;
+  /** All other text of messages: content, tool calls and results, names. */
+  readonly text: TextFeatures;
+  /** Tool definitions (as JSON). */
+  readonly toolText: TextFeatures;
+  /** Schemas that an answer must follow (as JSON). */
+  readonly schema: TextFeatures;
   readonly messages: number;
   readonly tools: number;
   /** Elements of a prompt that was given as token ids: each is one token. */
   readonly tokenIds: number;
   readonly media: readonly Media[];
+  readonly references: readonly Reference[];
 }
 
 /** What a request body tells, once it was read. Holds nothing of its text. */
@@ -35,7 +71,16 @@ export interface RequestFacts {
   /** How many answers are generated from the prompt (`n`, `best_of`, prompts in a list): at least 1. */
   readonly choices: number;
   readonly prompt: PromptContent;
+  /** The conversation it belongs to, as the body names it; null where it does not. */
+  readonly session: string | null;
+  /** What kind of work the body says it is; null where it does not. */
+  readonly work: Work | null;
+  /** The answer is made after the response (`background: true`): its usage will not be in it. */
+  readonly background: boolean;
 }
+
+/** Whether somebody waits for the answer. */
+export type Work = 'interactive' | 'background';
 
 /** Why a body can't be read as a request of its API. All are the client's fault (400). */
 export interface RequestFault {
@@ -46,9 +91,20 @@ export interface RequestFault {
   readonly message: string;
 }
 
+/** A body that was read, or what is wrong with it. */
+export type ParsedRequest = { readonly ok: true; readonly facts: RequestFacts } | { readonly ok: false; readonly fault: RequestFault };
+
 /** Replaces the bytes `start` (inclusive) to `end` (exclusive) by `insert`. */
 export interface Splice {
   readonly start: number;
   readonly end: number;
   readonly insert: string;
+}
+
+/**
+ * Takes the decoded prompt in the order in which an engine sees it (tools, system, then message by message, each with its role), so
+ * that equal beginnings of two prompts give equal beginnings here, however their JSON is written.
+ */
+export interface PromptSink {
+  add(piece: string): void;
 }

@@ -1,8 +1,10 @@
-/** What an answer cost, as its upstream tells. Totals: `inputTokens` includes the cached, `outputTokens` the reasoning. */
+/** What an answer cost, as its upstream tells. Totals: `inputTokens` includes cache reads and writes, `outputTokens` the reasoning. */
 export interface Usage {
   readonly inputTokens: number;
   readonly cachedInputTokens: number;
   readonly cacheWriteTokens: number;
+  /** Part of `cacheWriteTokens` that is kept for an hour. */
+  readonly cacheWrite1hTokens: number;
   readonly outputTokens: number;
   readonly reasoningTokens: number;
   readonly audioInputTokens: number;
@@ -32,6 +34,7 @@ export const NO_USAGE: Usage = {
   inputTokens: 0,
   cachedInputTokens: 0,
   cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
   outputTokens: 0,
   reasoningTokens: 0,
   audioInputTokens: 0,
@@ -45,7 +48,8 @@ export function usageLines(usage: Usage, model: string, serviceTier: string | nu
   const amounts: [UsageKind, number][] = [
     ['input', Math.max(0, input)],
     ['cached_input', usage.cachedInputTokens],
-    ['cache_write_5m', usage.cacheWriteTokens],
+    ['cache_write_5m', Math.max(0, usage.cacheWriteTokens - usage.cacheWrite1hTokens)],
+    ['cache_write_1h', usage.cacheWrite1hTokens],
     ['audio_input', usage.audioInputTokens],
     ['output', Math.max(0, output)],
     ['reasoning', usage.reasoningTokens],

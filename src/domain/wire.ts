@@ -1,17 +1,21 @@
-import type { TextCounts } from '../lib/text-counts.js';
+import type { TextFeatures } from '../lib/text-features.js';
 import type { LocalAnswer, Refusal } from './refusal.js';
-import type { Api, RequestFacts, RequestFault, Splice } from './request.js';
-import type { Usage } from './usage.js';
+import type { Api, ParsedRequest, PromptSink, Splice } from './request.js';
+import type { Usage, UsageLine } from './usage.js';
 
 /** What a response told up to now. */
 export interface ResponseReading {
   /** The upstream's own figures, last value wins field by field; null while it told none. */
   readonly usage: Usage | null;
+  /** Lines of the bill where it names several models (a model that asked another one); null: `usage` is all of one model. */
+  readonly lines: readonly UsageLine[] | null;
+  /** Id of the answer, by which later requests may refer to it; null while unknown. */
+  readonly responseId: string | null;
   /** Model that answered, as the response names it; null while unknown. */
   readonly model: string | null;
   readonly serviceTier: string | null;
   /** Counts of all output text seen: content, reasoning, tool-call arguments. */
-  readonly output: Readonly<TextCounts>;
+  readonly output: Readonly<TextFeatures>;
   /** Pieces in which the output came: chunks with some of it, for each choice. */
   readonly outputPieces: number;
   /** At least one piece of output came. */
@@ -36,19 +40,22 @@ export interface ResponseReader {
   readonly reading: ResponseReading;
 }
 
+/** How an answer's body is framed: one JSON value (or a list of events), server-sent events, a JSON value a line, AWS event stream. */
+export type Framing = 'json' | 'sse' | 'ndjson' | 'eventstream';
+
 export interface ReaderOptions {
-  /** How the body is framed, by its content type. */
-  readonly framing: 'sse' | 'json';
+  /** By the body's content type. */
+  readonly framing: Framing;
   /** Hide the usage event that our own splice caused. */
   readonly hideUsage: boolean;
 }
 
-/** One API's three parts: request facts, usage reader, refusal in its own shape. */
+/** One API's three parts: request facts, usage reader, refusal in its own shape. What the path tells (model, stream) is bound into it. */
 export interface WireApi {
   readonly api: Api;
-  /** Never throws, whatever the bytes. Linear in the body's length. */
-  parseRequest(body: Buffer): { readonly ok: true; readonly facts: RequestFacts } | { readonly ok: false; readonly fault: RequestFault };
-  /** Edits that make a streamed request ask for usage; empty where it does already. Only for a body that parsed. */
+  /** Never throws, whatever the bytes. Linear in the body's length. `sink`: takes the prompt's text where placement wants it. */
+  parseRequest(body: Buffer, sink?: PromptSink): ParsedRequest;
+  /** Edits that make a streamed request ask for usage; empty where it does already, or where the API always tells. Only for a body that parsed. */
   askForUsage(body: Buffer): readonly Splice[];
   responseReader(options: ReaderOptions): ResponseReader;
   refuse(refusal: Refusal): LocalAnswer;

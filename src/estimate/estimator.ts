@@ -1,6 +1,6 @@
 import type { Estimator, Observation, OutputBounds, OutputEstimate, PromptEstimate } from '../domain/estimate.js';
 import type { RequestFacts } from '../domain/request.js';
-import type { TextCounts } from '../lib/text-counts.js';
+import type { TextFeatures } from '../lib/text-features.js';
 import { Learned } from './learned.js';
 import { Recent } from './recent.js';
 import { leastPromptTokens, promptTokens, textTokens } from './weights.js';
@@ -27,6 +27,8 @@ export function createEstimator({ maxKeys = 10_000, minObservations = 5 }: Estim
       return estimateOutput(facts, bounds, known !== undefined && known.outputs.total >= minObservations ? known : null);
     },
     countOutput,
+    learned: () => [],
+    adopt: () => undefined,
     learn: (observation) => {
       learnFrom(observation, learned);
     },
@@ -37,7 +39,7 @@ function estimatePrompt(facts: RequestFacts, known: Learned | undefined): Prompt
   const rawTokens = whole(promptTokens(facts.prompt), 1);
   const least = whole(leastPromptTokens(facts.prompt), 1);
   const tokens = whole(rawTokens * (known?.ratio ?? 1), Math.max(1, facts.prompt.tokenIds));
-  return { tokens, rawTokens, lowerBoundTokens: Math.min(least, tokens), cachedShare: known?.cachedShare ?? 0 };
+  return { tokens, lowerBoundTokens: Math.min(least, tokens), errorShare: 0.3, cachedShare: known?.cachedShare ?? 0, regressors: Float64Array.of(rawTokens) };
 }
 
 function estimateOutput(facts: RequestFacts, bounds: OutputBounds, known: Learned | null): OutputEstimate {
@@ -54,7 +56,7 @@ function estimateOutput(facts: RequestFacts, bounds: OutputBounds, known: Learne
  * at half of what it is (llama.cpp with Gemma: 11 for 21). Gateways that cut text into slivers send pieces of less than a
  * token; where there are more than twice as many pieces as the text can explain, only the text is believed.
  */
-function countOutput(_model: string, text: Readonly<TextCounts>, pieces: number): number {
+function countOutput(_model: string, text: Readonly<TextFeatures>, pieces: number): number {
   const tokens = textTokens(text);
   if (tokens <= 0) return 0;
   const byText = whole(tokens, 1);
@@ -62,7 +64,7 @@ function countOutput(_model: string, text: Readonly<TextCounts>, pieces: number)
 }
 
 function learnFrom(observation: Observation, learned: Recent<Learned>): void {
-  const key = keyOf(observation.tenantId, observation.model);
+  const key = keyOf(observation.tenantId, observation.facts.model);
   const known = learned.get(key) ?? new Learned();
   known.take(observation);
   learned.set(key, known);

@@ -28,11 +28,12 @@ export class Learned {
   }
 
   /** Takes what an answer told; figures that can't be true are left out. */
-  take({ prompt, inputTokens, cachedInputTokens, outputTokens }: Observation): void {
+  take({ prompt, usage: { inputTokens, cachedInputTokens, outputTokens } }: Observation): void {
+    const rawTokens = prompt.regressors[0] ?? 0;
     if (isCount(outputTokens)) this.outputs.add(outputTokens);
     if (!isCount(inputTokens) || inputTokens === 0) return;
     if (isCount(cachedInputTokens)) this.#takeCached(Math.min(1, cachedInputTokens / inputTokens));
-    if (isCount(prompt.rawTokens) && prompt.rawTokens > 0) this.#takePrompt(inputTokens, prompt.rawTokens);
+    if (isCount(rawTokens) && rawTokens > 0) this.#takePrompt(inputTokens, rawTokens);
   }
 
   #takePrompt(inputTokens: number, rawTokens: number): void {

@@ -1,4 +1,4 @@
-import { Gathered } from '../wire/gathered.js';
+import { Gathered } from '../wire/stream/gathered.js';
 
 /** So many chunks are kept as they came; of a body in more, the small ones are put together. */
 const MANY_CHUNKS = 64;

@@ -2,7 +2,7 @@ import type { Exchange, BodyVerdict } from '../admission/exchange.js';
 import type { HeaderEdits } from '../admission/head.js';
 import { NO_EDITS } from '../admission/head.js';
 import type { LocalAnswer } from '../domain/refusal.js';
-import { applySplices } from '../wire/splice.js';
+import { applySplices } from '../wire/json/splice.js';
 import { CollectedBody } from './collected-body.js';
 import { decodeWhole } from './content-coding.js';
 import type { BodyModes } from './modes.js';

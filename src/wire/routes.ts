@@ -1,6 +1,6 @@
 import type { Api } from '../domain/request.js';
 import type { WireApi } from '../domain/wire.js';
-import { openaiChat, openaiCompletions, openaiDeployment } from './openai.js';
+import { openaiChat, openaiCompletions, openaiDeployment } from './openai/openai.js';
 
 /** What may stand before the API's own path: nothing, the version, and the names that gateways give to OpenAI's API. */
 const PREFIXES = ['', '/v1', '/openai', '/openai/v1', '/api', '/api/v1'];

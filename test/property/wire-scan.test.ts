@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { deeperThan, findMember } from '../../src/wire/json-scan.js';
+import { deeperThan, findMember } from '../../src/wire/json/scan.js';
 
 /** Text that is hard to skip: quotes, backslashes and brackets around the length at which the scan changes its way. */
 const hard = fc

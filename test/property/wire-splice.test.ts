@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { openaiChat } from '../../src/wire/openai.js';
-import { applySplices } from '../../src/wire/splice.js';
+import { openaiChat } from '../../src/wire/openai/openai.js';
+import { applySplices } from '../../src/wire/json/splice.js';
 
 const blank = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ResponseReading } from '../../src/domain/wire.js';
-import { openaiChat, openaiCompletions } from '../../src/wire/openai.js';
-import { applySplices } from '../../src/wire/splice.js';
+import { openaiChat, openaiCompletions } from '../../src/wire/openai/openai.js';
+import { applySplices } from '../../src/wire/json/splice.js';
 import { fixtures } from '../unit/wire/handed.js';
 import { feed, said, sseReader, USAGE } from '../unit/wire/feed.js';
 

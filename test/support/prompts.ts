@@ -1,5 +1,5 @@
 import { createEstimator } from '../../src/estimate/estimator.js';
-import { openaiCompletions } from '../../src/wire/openai.js';
+import { openaiCompletions } from '../../src/wire/openai/openai.js';
 
 /** A prompt for the completions API that is estimated at exactly so many tokens while nothing was learned. */
 export function promptOf(tokens: number): string {

@@ -14,9 +14,10 @@ export function demand(promptTokens: number, outputTokens: number, rest: { lower
   return {
     prompt: {
       tokens: promptTokens,
-      rawTokens: promptTokens,
       lowerBoundTokens: rest.lowerBound ?? promptTokens,
       cachedShare: rest.cachedShare ?? 0,
+      errorShare: 0.3,
+      regressors: new Float64Array(),
     },
     output: {
       reservedTokens: outputTokens,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { openaiChat } from '../../../src/wire/openai.js';
-import { applySplices } from '../../../src/wire/splice.js';
+import { openaiChat } from '../../../src/wire/openai/openai.js';
+import { applySplices } from '../../../src/wire/json/splice.js';
 
 function asked(body: string): string {
   const bytes = Buffer.from(body);

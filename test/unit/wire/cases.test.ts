@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createEstimator } from '../../../src/estimate/estimator.js';
-import { openaiChat } from '../../../src/wire/openai.js';
+import { openaiChat } from '../../../src/wire/openai/openai.js';
 import { DONE, event, feed, said, sseReader } from './feed.js';
 import { cases, WHERE, type Case } from './handed.js';
 

@@ -1,5 +1,5 @@
 import type { ResponseReader } from '../../../src/domain/wire.js';
-import { openaiChat } from '../../../src/wire/openai.js';
+import { openaiChat } from '../../../src/wire/openai/openai.js';
 
 export function sseReader(hideUsage = false): ResponseReader {
   return openaiChat.responseReader({ framing: 'sse', hideUsage });

@@ -1,7 +1,7 @@
 import OpenAI, { APIError, AuthenticationError, BadRequestError, RateLimitError } from 'openai';
 import { describe, expect, it } from 'vitest';
 import type { LocalAnswer, Refusal } from '../../../src/domain/refusal.js';
-import { openaiChat } from '../../../src/wire/openai.js';
+import { openaiChat } from '../../../src/wire/openai/openai.js';
 
 const SAID: LocalAnswer = { status: 200, headers: [['content-type', 'application/json']], body: '{"choices":[]}' };
 

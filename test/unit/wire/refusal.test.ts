@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LimitName, LimitRefusal, PlainRefusal, Refusal } from '../../../src/domain/refusal.js';
-import { openAiRefusal } from '../../../src/wire/openai-refusal.js';
-import { openaiChat, openaiCompletions } from '../../../src/wire/openai.js';
+import { openAiRefusal } from '../../../src/wire/openai/refusal.js';
+import { openaiChat, openaiCompletions } from '../../../src/wire/openai/openai.js';
 
 function limited(retryAfterMs: number, limit: LimitName = 'tokens_per_minute', exact = true): LimitRefusal {
   return { kind: 'limited', limit, scope: { kind: 'tenant', id: 'acme' }, limitValue: 600, used: 590, needed: 20, retryAfterMs, exact, requestId: 'r1', message: 'Too much.' };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RequestFacts, RequestFault } from '../../../src/domain/request.js';
-import type { TextCounts } from '../../../src/lib/text-counts.js';
-import { openaiChat, openaiCompletions } from '../../../src/wire/openai.js';
+import type { TextCounts } from '../../../src/lib/text-features.js';
+import { openaiChat, openaiCompletions } from '../../../src/wire/openai/openai.js';
 import type { WireApi } from '../../../src/domain/wire.js';
 
 const HELLO = [{ role: 'user', content: 'hello' }];

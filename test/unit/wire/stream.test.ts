@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MAX_EVENT_BYTES, MAX_HELD_BYTES } from '../../../src/wire/openai-stream.js';
+import { MAX_EVENT_BYTES, MAX_HELD_BYTES } from '../../../src/wire/openai/stream.js';
 import { DONE, event, feed, said, sseReader, USAGE } from './feed.js';
 
 const total = (counts: object) => Object.values(counts).reduce((sum: number, count: number) => sum + count, 0);

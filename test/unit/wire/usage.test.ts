@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Usage } from '../../../src/domain/usage.js';
 import type { ResponseReading } from '../../../src/domain/wire.js';
-import { MAX_BODY_BYTES } from '../../../src/wire/openai-response.js';
-import { openaiChat } from '../../../src/wire/openai.js';
+import { MAX_BODY_BYTES } from '../../../src/wire/openai/response.js';
+import { openaiChat } from '../../../src/wire/openai/openai.js';
 import { event, feed, sseReader } from './feed.js';
 
 /** Usage after chunks with these members, one after the other. */

@@ -1,8 +1,8 @@
-import type { ResponseReader } from '../domain/wire.js';
+import type { ResponseReader } from '../../domain/wire.js';
 import { Gathered } from './gathered.js';
-import { isObject, MAX_DEPTH, parseText, type Json, type JsonObject } from './json.js';
-import { bomLength, deeperThan } from './json-scan.js';
-import { OpenAiAnswer } from './openai-answer.js';
+import { isObject, MAX_DEPTH, parseText, type Json } from '../json/json.js';
+import { bomLength, deeperThan } from '../json/scan.js';
+import type { Answer } from './answer.js';
 import { parseSseEvent, SseSplitter } from './sse.js';
 
 /** The longest event that is read, in bytes; a longer one passes unread. */
@@ -16,9 +16,8 @@ const NOTHING = Buffer.alloc(0);
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Reads a streamed answer, and hides its usage event where told to. */
-export class OpenAiStreamReader implements ResponseReader {
-  readonly reading = new OpenAiAnswer();
+/** Reads an answer of server-sent events, and hides the event that our own edit caused where told to. */
+export class SseReader implements ResponseReader {
   readonly #splitter = new SseSplitter();
   /** The event that is not whole yet. Unless it is `released`, the client has nothing of it. */
   readonly #event = new Gathered(MAX_EVENT_BYTES);
@@ -27,7 +26,10 @@ export class OpenAiStreamReader implements ResponseReader {
   #hidLast = false;
   #lastEndedInCr = false;
 
-  constructor(readonly hideUsage: boolean) {
+  constructor(
+    readonly reading: Answer,
+    readonly hideUsage: boolean,
+  ) {
     this.#released = !hideUsage;
   }
 
@@ -48,7 +50,7 @@ export class OpenAiStreamReader implements ResponseReader {
   end(): Buffer {
     const passed: Buffer[] = [];
     if (this.#event.size > 0) this.#finish(NOTHING, passed);
-    this.reading.complete ||= this.reading.sawFinalUsage;
+    this.reading.complete = this.reading.endsWhole();
     return this.hideUsage ? Buffer.concat(passed) : NOTHING;
   }
 
@@ -96,37 +98,15 @@ export class OpenAiStreamReader implements ResponseReader {
       return false;
     }
     const part = event.length > SHORT_EVENT && deeperThan(event, MAX_DEPTH) ? undefined : parseText(said);
-    return this.#take(part);
+    return this.#take(part, name);
   }
 
-  #take(part: Json): boolean {
+  #take(part: Json, event: string | null): boolean {
     if (!isObject(part)) {
       this.reading.unreadable = true;
       return false;
     }
-    const saidAll = this.reading.sawFinish;
-    this.reading.take(part);
-    return isUsageEvent(part, saidAll);
+    this.reading.take(part, event);
+    return this.reading.isOurs(part);
   }
-}
-
-/**
- * The one event that `include_usage` adds. Azure's first chunk also has no choices, but it has no usage either. LiteLLM
- * puts a choice that says nothing beside its usage: after the end of an answer (`saidAll`) that is the same event.
- */
-function isUsageEvent(part: JsonObject, saidAll: boolean): boolean {
-  const choices = part['choices'];
-  if (!Array.isArray(choices) || !isObject(part['usage'])) return false;
-  return choices.length === 0 || (saidAll && choices.every(saysNothing));
-}
-
-/** A choice without text, calls or an end of its own. */
-function saysNothing(choice: Json): boolean {
-  if (!isObject(choice)) return false;
-  const { delta, text, finish_reason: finish } = choice;
-  return isBlank(finish) && isBlank(text) && (isBlank(delta) || (isObject(delta) && Object.values(delta).every(isBlank)));
-}
-
-function isBlank(value: Json | undefined): boolean {
-  return value === undefined || value === null || value === '';
 }

@@ -1,24 +1,25 @@
-import type { ReaderOptions, ResponseReader } from '../domain/wire.js';
+import type { ReaderOptions, ResponseReader } from '../../domain/wire.js';
 import { Gathered } from './gathered.js';
-import { parseObject, parseText, type Json, type JsonObject } from './json.js';
-import { bomLength, findMember, skipBlank } from './json-scan.js';
-import { OpenAiAnswer } from './openai-answer.js';
-import { OpenAiStreamReader } from './openai-stream.js';
+import { parseObject, parseText, type Json, type JsonObject } from '../json/json.js';
+import { bomLength, findMember, skipBlank } from '../json/scan.js';
+import type { Answer } from './answer.js';
+import { SseReader } from './sse-reader.js';
 
 /** The longest JSON body that is read, in bytes; a longer one passes unread. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 const NOTHING = Buffer.alloc(0);
 
-/** A reader for answers of chat completions and completions, streamed or not. */
-export function openAiResponseReader(options: ReaderOptions): ResponseReader {
-  return options.framing === 'sse' ? new OpenAiStreamReader(options.hideUsage) : new OpenAiBodyReader();
+/** A reader for answers of an API, however they are framed. `answer`: takes the parts. */
+export function responseReader(answer: Answer, { framing, hideUsage }: ReaderOptions): ResponseReader {
+  return framing === 'sse' ? new SseReader(answer, hideUsage) : new BodyReader(answer);
 }
 
 /** Reads an answer that is one JSON body; it can be read only once it is whole. */
-class OpenAiBodyReader implements ResponseReader {
-  readonly reading = new OpenAiAnswer();
+class BodyReader implements ResponseReader {
   readonly #body = new Gathered(MAX_BODY_BYTES);
+
+  constructor(readonly reading: Answer) {}
 
   push(chunk: Buffer): Buffer {
     this.#body.add(chunk);
@@ -32,7 +33,7 @@ class OpenAiBodyReader implements ResponseReader {
     this.#body.clear();
     const parsed = parseObject(body);
     const told = parsed.ok ? parsed.value : parsed.fault.kind === 'too_many' ? outlineOf(body) : null;
-    if (told !== null) this.reading.take(told);
+    if (told !== null) this.reading.take(told, null);
     this.reading.complete = told !== null;
     this.reading.unreadable = told === null || (!parsed.ok && this.reading.usage === null);
     return NOTHING;

@@ -1,16 +1,15 @@
-import type { Api, RequestFacts, RequestFault } from '../domain/request.js';
-import { Fields, MAX_COUNT } from './fields.js';
-import { isObject, listOf, parseObject, type Json } from './json.js';
-import { PromptCollector } from './prompt-content.js';
+import type { Api, ParsedRequest, PromptSink } from '../../domain/request.js';
+import { Fields, MAX_COUNT } from '../json/fields.js';
+import { isObject, listOf, parseObject, type Json } from '../json/json.js';
+import { labelsOf } from '../prompt/labels.js';
+import { PromptCollector } from '../prompt/collector.js';
 
 /** Most answers one request may ask for (`n`, `best_of`); servers take far fewer. */
 const MAX_CHOICES = 4096;
 
-export type ParsedRequest = { readonly ok: true; readonly facts: RequestFacts } | { readonly ok: false; readonly fault: RequestFault };
-
 /** Reads a body of `POST /v1/chat/completions`. `model`: named by the path. Never throws. */
-export function parseChatRequest(body: Buffer, model: string | null = null): ParsedRequest {
-  return parseRequest('openai-chat', body, model, (fields, prompt) => {
+export function parseChatRequest(body: Buffer, model: string | null = null, sink?: PromptSink): ParsedRequest {
+  return parseRequest('openai-chat', body, model, sink, (fields, prompt) => {
     const messages = fields.required('messages');
     if (messages !== undefined && !Array.isArray(messages)) fields.fail('wrong_type', 'messages', 'The field `messages` must be a list.');
     const strange = listOf(messages).findIndex((message) => !isObject(message));
@@ -27,8 +26,8 @@ export function parseChatRequest(body: Buffer, model: string | null = null): Par
 }
 
 /** Reads a body of `POST /v1/completions`. `model`: named by the path. Never throws. */
-export function parseCompletionsRequest(body: Buffer, model: string | null = null): ParsedRequest {
-  return parseRequest('openai-completions', body, model, (fields, prompt) => {
+export function parseCompletionsRequest(body: Buffer, model: string | null = null, sink?: PromptSink): ParsedRequest {
+  return parseRequest('openai-completions', body, model, sink, (fields, prompt) => {
     prompt.value('suffix', fields.body['suffix']);
     const value = fields.required('prompt');
     if (value === undefined) return 1;
@@ -39,11 +38,17 @@ export function parseCompletionsRequest(body: Buffer, model: string | null = nul
 }
 
 /** `take` collects the prompt and returns how many prompts there are. */
-function parseRequest(api: Api, body: Buffer, named: string | null, take: (fields: Fields, prompt: PromptCollector) => number): ParsedRequest {
+function parseRequest(
+  api: Api,
+  body: Buffer,
+  named: string | null,
+  sink: PromptSink | undefined,
+  take: (fields: Fields, prompt: PromptCollector) => number,
+): ParsedRequest {
   const parsed = parseObject(body);
   if (!parsed.ok) return parsed;
   const fields = new Fields(named === null ? parsed.value : { ...parsed.value, model: named });
-  const prompt = new PromptCollector();
+  const prompt = new PromptCollector(sink);
   const model = fields.model();
   const outputCapTokens = outputCap(fields, api);
   const choices = Math.max(1, fields.count('n', 1, MAX_CHOICES) ?? 1, fields.count('best_of', 1, MAX_CHOICES) ?? 1);
@@ -54,7 +59,7 @@ function parseRequest(api: Api, body: Buffer, named: string | null, take: (field
   prompt.schema(responseSchema(fields.body['response_format']));
   if (fields.fault !== null) return { ok: false, fault: fields.fault };
   const usageRequested = stream && includeUsage;
-  return { ok: true, facts: { api, model, stream, usageRequested, outputCapTokens, choices: choices * prompts, prompt: prompt.content } };
+  return { ok: true, facts: { api, model, stream, usageRequested, outputCapTokens, choices: choices * prompts, prompt: prompt.content, ...labelsOf(fields.body), background: false } };
 }
 
 /**

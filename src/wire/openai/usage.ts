@@ -1,8 +1,6 @@
-import type { Usage } from '../domain/usage.js';
-import { isObject, type Json, type JsonObject } from './json.js';
-
-/** More than any answer can cost: larger figures are garbage. */
-const MAX_PLAUSIBLE = 2 ** 31 - 1;
+import type { Usage } from '../../domain/usage.js';
+import { tokenCount } from '../stream/answer.js';
+import { isObject, type Json, type JsonObject } from '../json/json.js';
 
 /**
  * Puts together what the parts of an answer say about its cost: the last value wins, field by field; a later null or
@@ -23,22 +21,22 @@ export class OpenAiUsage {
   take(usage: JsonObject): void {
     const input = detailsOf(usage['prompt_tokens_details']);
     const output = detailsOf(usage['completion_tokens_details']);
-    this.#prompt = count(usage['prompt_tokens']) ?? this.#prompt;
-    this.#completion = count(usage['completion_tokens']) ?? this.#completion;
-    this.#total = count(usage['total_tokens']) ?? this.#total;
-    this.#cached = count(input['cached_tokens']) ?? count(usage['prompt_cache_hit_tokens']) ?? count(usage['cached_tokens']) ?? this.#cached;
-    this.#cacheWrite = count(input['cache_write_tokens']) ?? count(input['cache_creation_tokens']) ?? this.#cacheWrite;
-    this.#reasoning = count(output['reasoning_tokens']) ?? count(usage['reasoning_tokens']) ?? this.#reasoning;
-    this.#audioIn = count(input['audio_tokens']) ?? this.#audioIn;
-    this.#audioOut = count(output['audio_tokens']) ?? this.#audioOut;
+    this.#prompt = tokenCount(usage['prompt_tokens']) ?? this.#prompt;
+    this.#completion = tokenCount(usage['completion_tokens']) ?? this.#completion;
+    this.#total = tokenCount(usage['total_tokens']) ?? this.#total;
+    this.#cached = tokenCount(input['cached_tokens']) ?? tokenCount(usage['prompt_cache_hit_tokens']) ?? tokenCount(usage['cached_tokens']) ?? this.#cached;
+    this.#cacheWrite = tokenCount(input['cache_write_tokens']) ?? tokenCount(input['cache_creation_tokens']) ?? this.#cacheWrite;
+    this.#reasoning = tokenCount(output['reasoning_tokens']) ?? tokenCount(usage['reasoning_tokens']) ?? this.#reasoning;
+    this.#audioIn = tokenCount(input['audio_tokens']) ?? this.#audioIn;
+    this.#audioOut = tokenCount(output['audio_tokens']) ?? this.#audioOut;
   }
 
   /** Takes llama.cpp's `timings`, whose `prompt_n` does not include what came from the cache. */
   takeTimings(timings: JsonObject): void {
-    const input = count(timings['prompt_n']);
-    const output = count(timings['predicted_n']);
+    const input = tokenCount(timings['prompt_n']);
+    const output = tokenCount(timings['predicted_n']);
     if (input === null || output === null) return;
-    const cached = count(timings['cache_n']) ?? 0;
+    const cached = tokenCount(timings['cache_n']) ?? 0;
     this.#timings = { input: input + cached, cached, output };
   }
 
@@ -53,6 +51,7 @@ export class OpenAiUsage {
     return {
       inputTokens,
       cachedInputTokens,
+      cacheWrite1hTokens: 0,
       cacheWriteTokens: Math.min(inputTokens - cachedInputTokens, this.#cacheWrite ?? 0),
       outputTokens,
       reasoningTokens: Math.min(outputTokens, this.#reasoning ?? 0),
@@ -72,11 +71,6 @@ export class OpenAiUsage {
     if (this.#prompt === null || this.#completion === null) return 0;
     return this.#total === this.#prompt + this.#completion + reasoning ? reasoning : 0;
   }
-}
-
-/** A number of tokens; null for anything else. */
-function count(value: Json): number | null {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_PLAUSIBLE ? value : null;
 }
 
 function detailsOf(value: Json): JsonObject {

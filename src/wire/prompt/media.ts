@@ -1,5 +1,5 @@
-import type { Media } from '../domain/request.js';
-import { isObject, type Json, type JsonObject } from './json.js';
+import type { Media } from '../../domain/request.js';
+import { isObject, type Json, type JsonObject } from '../json/json.js';
 
 /** Keys whose strings are a picture, a sound, a file or a reference to one, wherever they stand in a media block. */
 const PAYLOAD_KEYS = new Set(['data', 'bytes', 'file_data', 'file_id', 'b64_json', 'url', 'uri', 'fileUri', 'file_uri', 'image_url', 'video_url', 'audio_url']);
@@ -34,11 +34,15 @@ export function mediaOf(key: string, value: string, around: Media['kind'] | null
   const comma = head.startsWith('data:') ? head.indexOf(',') : -1;
   if (comma >= 0) {
     const kind = mediaKind(head.slice(0, comma)) ?? around ?? mediaKind(key) ?? 'file';
-    return { kind, bytes: head.slice(0, comma).endsWith(';base64') ? decodedBytes(value, comma + 1) : value.length - comma - 1 };
+    return mediaOfKind(kind, head.slice(0, comma).endsWith(';base64') ? decodedBytes(value, comma + 1) : value.length - comma - 1);
   }
   const kind = around ?? mediaKind(key);
   if (kind === null || !PAYLOAD_KEYS.has(key)) return null;
-  return { kind, bytes: isReference(key, head) ? null : decodedBytes(value, 0) };
+  return mediaOfKind(kind, isReference(key, head) ? null : decodedBytes(value, 0));
+}
+
+function mediaOfKind(kind: Media['kind'], bytes: number | null): Media {
+  return { kind, bytes, widthPx: null, heightPx: null, detail: null, seconds: null };
 }
 
 function isReference(key: string, head: string): boolean {

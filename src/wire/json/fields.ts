@@ -1,4 +1,4 @@
-import type { RequestFault } from '../domain/request.js';
+import type { RequestFault } from '../../domain/request.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 
 /** Longest model name that is taken, in UTF-16 units. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { RequestFault } from '../domain/request.js';
-import { bomLength, shapeFault } from './json-scan.js';
+import type { RequestFault } from '../../domain/request.js';
+import { bomLength, shapeFault } from './scan.js';
 
 /** Whatever JSON can say. */
 export type Json = string | number | boolean | null | undefined | Json[] | JsonObject;

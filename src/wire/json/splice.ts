@@ -1,4 +1,4 @@
-import type { Splice } from '../domain/request.js';
+import type { Splice } from '../../domain/request.js';
 
 /**
  * Applies edits to a body; all other bytes stay as they are. Edits must not overlap and must lie within the body, in any

@@ -1,5 +1,5 @@
-import type { Splice } from '../domain/request.js';
-import { bomLength, findMember, skipBlank, type Span } from './json-scan.js';
+import type { Splice } from '../../domain/request.js';
+import { bomLength, findMember, skipBlank, type Span } from '../json/scan.js';
 
 const CLOSE_OBJECT = 0x7d;
 const OPEN_OBJECT = 0x7b;

@@ -1,0 +1,16 @@
+import { MAX_REFERENCE_LENGTH, type RequestFacts } from '../../domain/request.js';
+import { isObject, type JsonObject } from '../json/json.js';
+
+/** Service tiers for work that nobody waits for. */
+const BACKGROUND_TIERS = new Set(['flex', 'batch']);
+
+/** What a body says of its session and of the kind of its work, in the fields that all APIs share. */
+export function labelsOf(body: JsonObject): Pick<RequestFacts, 'session' | 'work'> {
+  const metadata = isObject(body['metadata']) ? body['metadata'] : {};
+  const session = metadata['session_id'] ?? metadata['user_id'];
+  const tier = body['service_tier'];
+  return {
+    session: typeof session === 'string' && session !== '' && session.length <= MAX_REFERENCE_LENGTH ? session : null,
+    work: typeof tier === 'string' && BACKGROUND_TIERS.has(tier) ? 'background' : null,
+  };
+}
