@@ -4,10 +4,13 @@ import { isObject, type JsonObject } from '../json/json.js';
 /** Service tiers for work that nobody waits for. */
 const BACKGROUND_TIERS = new Set(['flex', 'batch']);
 
-/** What a body says of its session and of the kind of its work, in the fields that all APIs share. */
-export function labelsOf(body: JsonObject): Pick<RequestFacts, 'session' | 'work'> {
+/**
+ * What a body says of its session and of the kind of its work. `sessionFields`: members of `metadata` that name the session in
+ * this API, the best one first.
+ */
+export function labelsOf(body: JsonObject, sessionFields: readonly string[] = ['session_id']): Pick<RequestFacts, 'session' | 'work'> {
   const metadata = isObject(body['metadata']) ? body['metadata'] : {};
-  const session = metadata['session_id'] ?? metadata['user_id'];
+  const session = sessionFields.map((field) => metadata[field]).find((value) => value !== undefined && value !== null);
   const tier = body['service_tier'];
   return {
     session: typeof session === 'string' && session !== '' && session.length <= MAX_REFERENCE_LENGTH ? session : null,
