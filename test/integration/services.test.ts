@@ -44,12 +44,13 @@ describe('envoy.yaml without any processor', () => {
     expect([...answer.headers.keys()].filter((name) => name.startsWith('x-envoy'))).toEqual([]);
   });
 
-  test('one spelling of a path reaches the upstream', async () => {
+  test('one spelling of a path reaches the upstream, and escapes in a model id as they were sent', async () => {
     const { url, upstream } = await start({ envoyConfig: 'envoy.yaml' });
-    for (const path of ['/v1//chat/completions', '/v1%2Fchat%2Fcompletions', '/x/../v1/chat/completions']) {
+    const escaped = '/model/arn%3Aaws%3Abedrock%3A%3A%3Ax%2Fy/converse';
+    for (const path of ['/v1//chat/completions', '/v1/ch%61t/completions', '/x/../v1/chat/completions', escaped]) {
       await (await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(CHAT) })).text();
     }
-    expect(upstream.requests.map((request) => request.path)).toEqual(Array(3).fill('/v1/chat/completions'));
+    expect(upstream.requests.map((request) => request.path)).toEqual([...Array<string>(3).fill('/v1/chat/completions'), escaped]);
   });
 
   test('trap 15: the circuit breaker of the upstream bounds what is let go at once', async () => {
