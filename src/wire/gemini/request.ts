@@ -1,0 +1,67 @@
+import type { ParsedRequest, PromptSink } from '../../domain/request.js';
+import { Fields } from '../json/fields.js';
+import { isObject, listOf, parseObject, type Json, type JsonObject } from '../json/json.js';
+import { PromptCollector } from '../prompt/collector.js';
+import { labelsOf } from '../prompt/labels.js';
+import { shownContent, takeContent } from './contents.js';
+import { member, protoCount } from './proto.js';
+
+/** Most answers one request may ask for; Google takes eight. */
+const MAX_CANDIDATES = 4096;
+
+/** What the path of a call tells. */
+export interface Called {
+  readonly model: string;
+  readonly stream: boolean;
+}
+
+/** Reads a body of `generateContent` or `streamGenerateContent`. Never throws. */
+export function parseGenerateContent(body: Buffer, { model, stream }: Called, sink?: PromptSink): ParsedRequest {
+  const parsed = parseObject(body);
+  if (!parsed.ok) return parsed;
+  const fields = new Fields({ ...parsed.value, model });
+  const prompt = new PromptCollector(sink);
+  const configs = [parsed.value['generationConfig'], parsed.value['generation_config']].filter(isObject);
+  const named = fields.model();
+  const outputCapTokens = largestOf(fields, configs, 'maxOutputTokens');
+  const choices = Math.max(1, ...configs.map((config) => protoCount(fields, member(config, 'candidateCount'), 'generationConfig.candidateCount', 0, MAX_CANDIDATES) ?? 1));
+  takePrompt(fields, configs, prompt);
+  if (fields.fault !== null) return { ok: false, fault: fields.fault };
+  const labels = geminiLabels(parsed.value);
+  return { ok: true, facts: { api: 'gemini-generate-content', model: named, stream, usageRequested: false, outputCapTokens, choices, prompt: prompt.content, ...labels, background: false } };
+}
+
+/** In the order in which the model sees it. */
+function takePrompt(fields: Fields, configs: readonly JsonObject[], prompt: PromptCollector): void {
+  const { body } = fields;
+  const contents = fields.required('contents');
+  if (contents === undefined) return;
+  if (body['tools'] !== undefined && body['tools'] !== null) prompt.tools(definitionsOf(body['tools']));
+  prompt.system(shownContent(member(body, 'systemInstruction'), prompt));
+  for (const content of Array.isArray(contents) ? contents : [contents]) takeContent(content, prompt);
+  for (const config of configs) {
+    for (const name of ['responseSchema', 'responseJsonSchema']) prompt.schema(member(config, name));
+    prompt.schema(config['_responseJsonSchema']);
+  }
+  prompt.reference('cached_content', member(body, 'cachedContent'));
+}
+
+/** The largest cap of all places, thoughts included (Google counts them against it); null without one. Zero is none. */
+function largestOf(fields: Fields, configs: readonly JsonObject[], name: string): number | null {
+  const caps = configs.flatMap((config) => [config[name], config['max_output_tokens']]).map((cap) => protoCount(fields, cap, `generationConfig.${name}`, 0) ?? 0);
+  return Math.max(0, ...caps) || null;
+}
+
+/** Functions one by one, out of the groups in which they come; tools of Google's own as they are. */
+function definitionsOf(tools: Json): Json[] {
+  return (Array.isArray(tools) ? tools : [tools]).flatMap((tool) => {
+    const functions = isObject(tool) ? listOf(member(tool, 'functionDeclarations')) : [];
+    return functions.length > 0 ? functions : [tool];
+  });
+}
+
+/** Session and kind of work: Vertex has `labels`, Gemini a service tier. */
+function geminiLabels(body: JsonObject): ReturnType<typeof labelsOf> {
+  const tier = member(body, 'serviceTier');
+  return labelsOf({ metadata: isObject(body['labels']) ? body['labels'] : body['metadata'], service_tier: typeof tier === 'string' ? tier.toLowerCase() : null });
+}
