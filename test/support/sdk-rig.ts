@@ -15,22 +15,25 @@ export interface SdkRig extends Rig {
   refused(call: () => PromiseLike<unknown>): Promise<unknown>;
 }
 
-const tenant = (id: string, limits: string): string => `  - { id: ${id}, keys: ["${hashKey(`key-${id}`)}"], limits: ${limits} }\n`;
+/** A line of the list of tenants; its key is `key-` and its id. */
+export const tenant = (id: string, limits: string): string => `  - { id: ${id}, keys: ["${hashKey(`key-${id}`)}"], limits: ${limits} }\n`;
 
 /** `wide` is never refused, `tight` may ask once a minute, `tiny` can never have more than ten tokens. */
-export const SDK_TENANTS = `tenants:\n${tenant('wide', '{ tokensPerMinute: 6000000 }')}${tenant('tight', '{ requestsPerMinute: 1 }')}${tenant('tiny', '{ tokensPerMinute: 10 }')}`;
+const SDK_TENANTS = `tenants:\n${tenant('wide', '{ tokensPerMinute: 6000000 }')}${tenant('tight', '{ requestsPerMinute: 1 }')}${tenant('tiny', '{ tokensPerMinute: 10 }')}`;
 
 export interface SdkRigOptions {
   readonly envoyConfig?: string;
   /** Put before the tenants. */
   readonly more?: string;
+  /** Further lines of the list of tenants. */
+  readonly tenants?: string;
   readonly special?: Special;
 }
 
 /** The whole program with a real Envoy and a scripted upstream, on a clock that stands still. */
-export async function startSdkRig({ envoyConfig = 'envoy.yaml', more = '', special }: SdkRigOptions = {}): Promise<SdkRig> {
+export async function startSdkRig({ envoyConfig = 'envoy.yaml', more = '', tenants = '', special }: SdkRigOptions = {}): Promise<SdkRig> {
   const clock = new HeldClock();
-  const rig = await startRig(`${more}${SDK_TENANTS}`, { envoyConfig, upstream: { script: scriptedUpstream(special) } }, undefined, clock);
+  const rig = await startRig(`${more}${SDK_TENANTS}${tenants}`, { envoyConfig, upstream: { script: scriptedUpstream(special) } }, undefined, clock);
   const ids = async () => new Set((await rig.settled()).map(({ leaseId }) => leaseId));
   return {
     ...rig, clock,
