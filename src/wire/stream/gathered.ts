@@ -1,5 +1,7 @@
 const SMALLEST = 1024;
 const NOTHING = Buffer.alloc(0);
+/** Shorter pieces are copied byte by byte: the native copy takes longer to start. */
+const SHORT = 24;
 
 /**
  * Bytes gathered from pieces, up to a bound. They are copied, so that neither many tiny pieces nor small parts of large
@@ -21,12 +23,19 @@ export class Gathered {
     return this.#size > this.maxBytes;
   }
 
-  add(piece: Buffer): void {
-    const size = this.#size + piece.length;
+  /** What was gathered, in its first `size` bytes; valid until the next call of anything. Nothing after an overflow. */
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  /** Takes a piece, or the part of it from `start` to `end`. */
+  add(piece: Buffer, start = 0, end = piece.length): void {
+    const size = this.#size + end - start;
     if (size > this.maxBytes) this.#bytes = NOTHING;
     else {
       if (size > this.#bytes.length) this.#grow(size);
-      piece.copy(this.#bytes, this.#size);
+      if (end - start > SHORT) piece.copy(this.#bytes, this.#size, start, end);
+      else for (let from = start, to = this.#size; from < end; from++, to++) this.#bytes[to] = piece[from]!;
     }
     this.#size = size;
   }

@@ -1,9 +1,11 @@
 import type { ResponseReader } from '../../domain/wire.js';
-import { Gathered } from './gathered.js';
-import { isObject, MAX_DEPTH, parseText, type Json } from '../json/json.js';
+import { isObject, MAX_DEPTH, parseText } from '../json/json.js';
 import { bomLength, deeperThan } from '../json/scan.js';
 import type { Answer } from './answer.js';
-import { parseSseEvent, SseSplitter } from './sse.js';
+import { Familiar } from './familiar.js';
+import { Gathered } from './gathered.js';
+import { Passing } from './passing.js';
+import { dataStart, parseSseEvent, SseSplitter } from './sse.js';
 
 /** The longest event that is read, in bytes; a longer one passes unread. */
 export const MAX_EVENT_BYTES = 1024 * 1024;
@@ -19,6 +21,7 @@ const CR = 0x0d;
 /** Reads an answer of server-sent events, and hides the event that our own edit caused where told to. */
 export class SseReader implements ResponseReader {
   readonly #splitter = new SseSplitter();
+  readonly #familiar: Familiar;
   /** The event that is not whole yet. Unless it is `released`, the client has nothing of it. */
   readonly #event = new Gathered(MAX_EVENT_BYTES);
   #released: boolean;
@@ -30,66 +33,98 @@ export class SseReader implements ResponseReader {
     readonly reading: Answer,
     readonly hideUsage: boolean,
   ) {
+    this.#familiar = new Familiar(reading, MAX_EVENT_BYTES);
     this.#released = !hideUsage;
   }
 
   push(chunk: Buffer): Buffer {
-    const passed: Buffer[] = [];
-    let untouched = this.#event.size === 0;
-    let start = 0;
-    for (const end of this.#splitter.ends(chunk)) {
-      const last = start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end);
-      if (!this.#finish(last, passed)) untouched = false;
-      start = end;
+    const passing = new Passing(chunk);
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#event.size === 0) at = this.#skip(chunk, at);
+      if (at === chunk.length) break;
+      const end = this.#splitter.next(chunk, at);
+      if (end < 0) {
+        this.#begin(chunk, at, passing);
+        break;
+      }
+      this.#finish(chunk, at, end, passing);
+      at = end;
     }
-    if (start < chunk.length) this.#begin(chunk.subarray(start), passed);
-    if (!this.hideUsage || (untouched && this.#event.size === 0)) return chunk;
-    return Buffer.concat(passed);
+    return passing.result();
   }
 
   end(): Buffer {
-    const passed: Buffer[] = [];
-    if (this.#event.size > 0) this.#finish(NOTHING, passed);
+    const passing = new Passing(NOTHING);
+    if (this.#event.size > 0) this.#finish(NOTHING, 0, 0, passing);
     this.reading.complete = this.reading.endsWhole();
-    return this.hideUsage ? Buffer.concat(passed) : NOTHING;
+    return passing.result();
   }
 
-  /** `last` is the end of an event, or all of it: reads it, and passes it on unless it is hidden. False if it is. */
-  #finish(last: Buffer, passed: Buffer[]): boolean {
-    const lateLf = this.#lastEndedInCr && this.#event.size === 0 && last.length === 1 && last[0] === LF;
-    const whole = this.#event.overflowed ? null : this.#event.with(last);
-    this.#event.clear();
-    const isUsage = this.#read(whole);
+  /** Takes familiar events that begin at `at`; none of them is hidden. */
+  #skip(chunk: Buffer, at: number): number {
+    const end = this.#familiar.skip(chunk, at, chunk.length);
+    if (end > at) this.#afterFamiliar();
+    return end;
+  }
+
+  #afterFamiliar(): void {
+    this.#splitter.skipped();
+    this.#hidLast = false;
+    this.#lastEndedInCr = false;
+  }
+
+  /** The event that began earlier, or at `start`, ends at `end`: reads it, and passes it on unless it is hidden. */
+  #finish(chunk: Buffer, start: number, end: number, passing: Passing): void {
+    const begun = this.#event.size;
+    const last = end > start ? chunk[end - 1] : this.#event.bytes[begun - 1];
+    const lateLf = this.#lastEndedInCr && begun === 0 && end - start === 1 && last === LF;
+    const held = this.#released || begun === 0 ? null : this.#event.with(NOTHING);
+    const isUsage = begun === 0 ? this.#read(chunk, start, end) : this.#readGathered(chunk, start, end);
     // The LF of a blank line whose CR ended the event before goes where that event went.
     const hidden = lateLf ? this.#hidLast : isUsage && !this.#released;
-    if (!hidden) passed.push(this.#released || whole === null ? last : whole);
+    if (hidden) passing.hide(start, end);
+    else if (held !== null) passing.insert(held, start);
     this.#hidLast = hidden;
-    this.#lastEndedInCr = last[last.length - 1] === CR;
+    this.#lastEndedInCr = last === CR;
     this.#released = !this.hideUsage;
-    return !hidden;
+    this.#event.clear();
   }
 
-  /** `piece` is the beginning of an event, or more of it. */
-  #begin(piece: Buffer, passed: Buffer[]): void {
-    if (this.#released) passed.push(piece);
-    else if (this.#event.size + piece.length > MAX_HELD_BYTES) {
-      // Before it is added: a piece too long to be read is not kept.
-      passed.push(this.#event.with(piece));
-      this.#released = true;
+  /** An event begins at `start`, or goes on there; it does not end in this chunk. */
+  #begin(chunk: Buffer, start: number, passing: Passing): void {
+    if (!this.#released) {
+      if (this.#event.size + chunk.length - start <= MAX_HELD_BYTES) passing.hide(start, chunk.length);
+      else {
+        if (this.#event.size > 0) passing.insert(this.#event.with(NOTHING), start);
+        this.#released = true;
+      }
     }
-    this.#event.add(piece);
+    this.#event.add(chunk, start, chunk.length);
     this.reading.unreadable ||= this.#event.overflowed;
   }
 
-  /** Reads one whole event; true if it is the usage event. Null: it was too long to be kept. */
-  #read(event: Buffer | null): boolean {
-    if (event === null || event.length > MAX_EVENT_BYTES) {
-      this.reading.unreadable = true;
-      return false;
-    }
-    const text = event.toString('utf8', this.#first ? bomLength(event) : 0);
+  /** Reads the event that was gathered and ends with these bytes; true if it is the usage event. */
+  #readGathered(chunk: Buffer, start: number, end: number): boolean {
+    const event = this.#event;
+    event.add(chunk, start, end);
+    if (event.overflowed) return this.#tooLong();
+    if (this.#familiar.skip(event.bytes, 0, event.size) > 0) return false;
+    return this.#read(event.bytes, 0, event.size);
+  }
+
+  #tooLong(): false {
+    this.reading.unreadable = true;
+    return false;
+  }
+
+  /** Reads one whole event; true if it is the usage event. */
+  #read(bytes: Buffer, start: number, end: number): boolean {
+    if (end - start > MAX_EVENT_BYTES) return this.#tooLong();
+    const event = bytes.subarray(start, end);
+    const bom = this.#first ? bomLength(event) : 0;
     this.#first = false;
-    const { name, data } = parseSseEvent(text);
+    const { name, data } = parseSseEvent(event.toString('utf8', bom, event.length));
     if (name === 'error') this.reading.sawError = true;
     const said = data?.trim() ?? '';
     if (said === '') return false;
@@ -97,16 +132,22 @@ export class SseReader implements ResponseReader {
       this.reading.complete = true;
       return false;
     }
-    const part = event.length > SHORT_EVENT && deeperThan(event, MAX_DEPTH) ? undefined : parseText(said);
-    return this.#take(part, name);
+    const learnable = bom === 0 && event[event.length - 1] === LF && !data!.includes('\n');
+    return this.#take(event, said, name, learnable);
   }
 
-  #take(part: Json, event: string | null): boolean {
+  #take(event: Buffer, said: string, name: string | null, learnable: boolean): boolean {
+    const part = event.length > SHORT_EVENT && deeperThan(event, MAX_DEPTH) ? undefined : parseText(said);
     if (!isObject(part)) {
       this.reading.unreadable = true;
       return false;
     }
-    this.reading.take(part, event);
-    return this.reading.isOurs(part);
+    const { texts, outputPieces } = this.reading;
+    this.reading.take(part, name);
+    const counted = this.reading.texts - texts;
+    // What the client needs to see is never ours.
+    if (counted === 0) return this.reading.isOurs(part);
+    if (learnable) this.#familiar.learn(event, dataStart(event), part, name, counted, this.reading.outputPieces - outputPieces);
+    return false;
   }
 }

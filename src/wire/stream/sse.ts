@@ -12,33 +12,42 @@ export class SseSplitter {
   #endedByCr = false;
 
   /**
-   * Takes the next chunk; returns the offsets in it behind each event, its blank line included. Where a chunk was cut
-   * between the CR and the LF of a blank line, that LF comes as an event of its own.
+   * Looks on at `from`; returns the offset behind the event that ends first, its blank line included, -1 if none ends in this
+   * chunk. Where a chunk was cut between the CR and the LF of a blank line, that LF comes as an event of its own.
    */
-  ends(chunk: Buffer): number[] {
-    const ends: number[] = [];
+  next(chunk: Buffer, from: number): number {
+    if (from >= chunk.length) return -1;
+    let at = from;
+    const endedByCr = this.#endedByCr;
+    this.#endedByCr = false;
+    // The second half of a line end: it belongs to whatever its first half ended.
+    if (this.#afterCr && chunk[at] === LF) at++;
+    this.#afterCr = false;
+    if (at > from && endedByCr) return at;
     let lineEmpty = this.#lineEmpty;
-    let afterCr = this.#afterCr;
-    for (let i = 0; i < chunk.length; i++) {
-      const byte = chunk[i];
-      if (byte !== LF && byte !== CR) {
-        lineEmpty = false;
-        afterCr = false;
-      } else if (byte === LF && afterCr) {
-        afterCr = false;
-        // The second half of a line end: it belongs to whatever its first half ended.
-        if (ends[ends.length - 1] === i) ends[ends.length - 1] = i + 1;
-        else if (i === 0 && this.#endedByCr) ends.push(1);
-      } else {
-        if (lineEmpty) ends.push(i + 1);
+    while (at < chunk.length) {
+      const byte = chunk[at++]!;
+      if (byte > CR || (byte !== LF && byte !== CR)) lineEmpty = false;
+      else {
+        if (byte === CR && at < chunk.length && chunk[at] === LF) at++;
+        else this.#afterCr = byte === CR && at === chunk.length;
+        if (lineEmpty) {
+          this.#endedByCr = this.#afterCr;
+          this.#lineEmpty = true;
+          return at;
+        }
         lineEmpty = true;
-        afterCr = byte === CR;
       }
     }
     this.#lineEmpty = lineEmpty;
-    this.#afterCr = afterCr;
-    if (chunk.length > 0) this.#endedByCr = afterCr && ends[ends.length - 1] === chunk.length;
-    return ends;
+    return -1;
+  }
+
+  /** Whole events, the last of which ended in an LF, were seen by others. */
+  skipped(): void {
+    this.#lineEmpty = true;
+    this.#afterCr = false;
+    this.#endedByCr = false;
   }
 }
 
@@ -71,4 +80,11 @@ export function parseSseEvent(text: string): SseEvent {
 
 function valueOf(line: string, from: number): string {
   return line.slice(line[from] === ' ' ? from + 1 : from);
+}
+
+/** Where the value of an event's only `data` line begins, in bytes. */
+export function dataStart(event: Buffer): number {
+  let at = event.indexOf('data:');
+  while (at > 0 && event[at - 1] !== LF && event[at - 1] !== CR) at = event.indexOf('data:', at + 1);
+  return at + 5;
 }

@@ -1,4 +1,5 @@
 import type { ResponseReader } from '../../../src/domain/wire.js';
+import { TextCounter, type TextFeatures } from '../../../src/lib/text-features.js';
 import { openaiChat } from '../../../src/wire/openai/openai.js';
 
 export function sseReader(hideUsage = false): ResponseReader {
@@ -22,3 +23,10 @@ export function said(content: string): unknown {
 
 export const USAGE = { id: 'c1', object: 'chat.completion.chunk', model: 'm', choices: [], usage: { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 } };
 export const DONE = 'data: [DONE]\n\n';
+
+/** What is counted of a text. */
+export function countsOf(text: string): TextFeatures {
+  const counter = new TextCounter();
+  counter.add(text);
+  return counter.features;
+}

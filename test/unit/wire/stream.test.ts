@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { MAX_EVENT_BYTES, MAX_HELD_BYTES } from '../../../src/wire/openai/stream.js';
-import { DONE, event, feed, said, sseReader, USAGE } from './feed.js';
-
-const total = (counts: object) => Object.values(counts).reduce((sum: number, count: number) => sum + count, 0);
+import { MAX_EVENT_BYTES, MAX_HELD_BYTES } from '../../../src/wire/stream/sse-reader.js';
+import { countsOf, DONE, event, feed, said, sseReader, USAGE } from './feed.js';
 
 describe('reading a stream', () => {
   it('passes the very same buffer when nothing is hidden', () => {
@@ -19,7 +17,7 @@ describe('reading a stream', () => {
     const reader = sseReader();
     const delta = { content: 'ab', reasoning_content: 'cd', reasoning: 'cd', refusal: 'ef', tool_calls: [{ function: { name: 'g', arguments: '{}' } }], function_call: { name: 'h', arguments: 'i' } };
     feed(reader, [event({ choices: [{ delta }, { delta: { content: 'jk' } }, { text: 'lm' }] })]);
-    expect(total(reader.reading.output)).toBe('abcdefg{}hijklm'.length);
+    expect(reader.reading.output).toEqual(countsOf('abcdefg{}hijklm'));
     expect(reader.reading.sawOutput).toBe(true);
   });
 

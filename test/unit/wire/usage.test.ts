@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Usage } from '../../../src/domain/usage.js';
 import type { ResponseReading } from '../../../src/domain/wire.js';
-import { MAX_BODY_BYTES } from '../../../src/wire/openai/response.js';
+import { MAX_BODY_BYTES } from '../../../src/wire/stream/body-reader.js';
 import { openaiChat } from '../../../src/wire/openai/openai.js';
-import { event, feed, sseReader } from './feed.js';
+import { countsOf, event, feed, sseReader } from './feed.js';
 
 /** Usage after chunks with these members, one after the other. */
 function usageOf(...parts: object[]): Usage | null {
@@ -56,7 +56,7 @@ describe('usage of an answer', () => {
 
   it('never has a part larger than its whole', () => {
     const usage = told({ ...plain, prompt_tokens_details: { cached_tokens: 500, audio_tokens: 500, cache_write_tokens: 9 }, completion_tokens_details: { reasoning_tokens: 500, audio_tokens: 500 } });
-    expect(usage).toEqual({ inputTokens: 100, cachedInputTokens: 100, cacheWriteTokens: 0, outputTokens: 20, reasoningTokens: 20, audioInputTokens: 100, audioOutputTokens: 20 });
+    expect(usage).toEqual({ inputTokens: 100, cachedInputTokens: 100, cacheWriteTokens: 0, cacheWrite1hTokens: 0, outputTokens: 20, reasoningTokens: 20, audioInputTokens: 100, audioOutputTokens: 20 });
   });
 
   it('takes what the total leaves where one of two is missing', () => {
@@ -96,7 +96,7 @@ describe('an answer that is one JSON body', () => {
   });
 
   it('counts all choices, and the text of completions', () => {
-    expect(read('{"choices":[{"text":"ab"},{"text":"cd"},{"message":{"content":[{"type":"text","text":"ef"}]}}]}').output.letters).toBe(6);
+    expect(read('{"choices":[{"text":"ab"},{"text":"cd"},{"message":{"content":[{"type":"text","text":"ef"}]}}]}').output).toEqual(countsOf('abcdef'));
   });
 
   it.each(['', 'upstream connect error', '[1]', '{"choices":[', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`])('that is %j is not complete', (text) => {

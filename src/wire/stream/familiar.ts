@@ -1,0 +1,111 @@
+import type { JsonObject } from '../json/json.js';
+import type { Answer, Counted } from './answer.js';
+import { Leaves, type Leaf } from './leaves.js';
+import { Shape, type Slot } from './shape.js';
+
+/** Shapes that are kept: a stream alternates between few, those of its choices say. */
+const MAX_SHAPES = 4;
+/** Longer parts are no examples. */
+const MAX_EXAMPLE_BYTES = 4096;
+const MAX_SLOTS = 64;
+/** Shapes that may be learned for nothing, and parts that each further one must have saved. */
+const FREE_LESSONS = 8;
+const PARTS_PER_LESSON = 8;
+
+/**
+ * Knows the parts of a stream that differ from one seen before in nothing but their output texts and in values that the answer does not
+ * look at. Such a part is counted and not parsed, which is several times as fast.
+ *
+ * What an answer looks at is seen, not guessed: it takes the example again in a watched form, and once more with its texts exchanged.
+ */
+export class Familiar {
+  #shapes: Shape[] = [];
+  #lessons = 0;
+  #parts = 0;
+
+  /** `maxBytes`: longer parts are never familiar. */
+  constructor(
+    readonly answer: Answer,
+    readonly maxBytes: number,
+  ) {}
+
+  /** Takes the familiar parts that follow each other from `from` on; returns the offset behind them. */
+  skip(bytes: Buffer, from: number, to: number): number {
+    let at = from;
+    for (let end = this.#take(bytes, at, to); end >= 0; end = this.#take(bytes, at, to)) at = end;
+    return at;
+  }
+
+  #take(bytes: Buffer, from: number, to: number): number {
+    const shapes = this.#shapes;
+    for (let i = 0; i < shapes.length; i++) {
+      const shape = shapes[i]!;
+      const end = shape.match(bytes, from, to);
+      if (end < 0 || end - from > this.maxBytes) continue;
+      shape.count(bytes, this.answer);
+      this.#parts++;
+      if (i > 0) {
+        shapes[i] = shapes[0]!;
+        shapes[0] = shape;
+      }
+      return end;
+    }
+    return -1;
+  }
+
+  /**
+   * Learns from a part that was just taken. `example`: its bytes in the stream, with its framing, ending in an LF; its JSON begins
+   * at `start`, all on one line. `texts` and `pieces`: how many of them it counted.
+   */
+  learn(example: Buffer, start: number, part: JsonObject, event: string | null, texts: number, pieces: number): void {
+    if (texts === 0 || example.length > MAX_EXAMPLE_BYTES || this.#lessons >= FREE_LESSONS + this.#parts / PARTS_PER_LESSON) return;
+    this.#lessons++;
+    const leaves = Leaves.of(example, start, part);
+    if (leaves === null) return;
+    const counted = this.#countedLeaves(leaves, part, event, texts, pieces);
+    // Whatever the watched parts left behind in the answer goes as it came: the last value wins.
+    const again = this.answer.rehearse(part, event);
+    if (counted === null || again.pieces !== pieces || again.texts.length !== texts) return;
+    const slotted = leaves.all.filter((leaf) => counted.includes(leaf) || !leaf.read);
+    if (slotted.length > MAX_SLOTS) return;
+    const shape = new Shape(example, slotted.map((leaf) => slotOf(leaf, counted)), counted.map((leaf) => slotted.indexOf(leaf)), pieces);
+    this.#shapes = [shape, ...this.#shapes.slice(0, MAX_SHAPES - 1)];
+  }
+
+  /** The leaves whose texts are counted, in the order of counting; null where that cannot be told. */
+  #countedLeaves(leaves: Leaves, part: JsonObject, event: string | null, texts: number, pieces: number): Leaf[] | null {
+    const first = this.#watch(leaves, part, event);
+    if (first.texts.length !== texts || first.pieces !== pieces) return null;
+    const read = leaves.all.filter((leaf) => leaf.read);
+    const candidates = new Map<string, Leaf>();
+    read.filter(({ value }) => typeof value === 'string' && first.texts.includes(value)).forEach((leaf, index) => {
+      leaf.mark = markOf(index);
+      candidates.set(leaf.mark, leaf);
+    });
+    const second = this.#watch(leaves, part, event);
+    if (second.pieces !== pieces || second.texts.length !== texts || leaves.all.filter((leaf) => leaf.read).length !== read.length) return null;
+    const counted = second.texts.map((text, index) => {
+      const leaf = candidates.get(text);
+      return leaf?.value === first.texts[index] ? leaf : undefined;
+    });
+    return counted.every((leaf) => leaf !== undefined) ? counted : null;
+  }
+
+  #watch(leaves: Leaves, part: JsonObject, event: string | null): Counted {
+    const counted = this.answer.rehearse(leaves.watched(part), event);
+    // An answer might look at what it kept only now.
+    void [this.answer.usage, this.answer.lines];
+    return counted;
+  }
+}
+
+/** Like nothing that an API says. */
+function markOf(index: number): string {
+  return `\u0000text ${index}\u0000`;
+}
+
+function slotOf(leaf: Leaf, counted: readonly Leaf[]): Slot {
+  const { start, end } = leaf;
+  if (typeof leaf.value === 'number') return { kind: 'number', start, end };
+  return { kind: counted.includes(leaf) ? 'text' : 'string', start, end };
+}

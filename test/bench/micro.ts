@@ -1,0 +1,33 @@
+import { readdir } from 'node:fs/promises';
+import type { Figure } from './micro/figure.js';
+
+const RUNS = 9;
+const WARM_UP_RUNS = 3;
+
+interface Module {
+  readonly figures?: readonly Figure[];
+}
+
+/** Measures what `micro/` holds, each figure some times in one process, and prints the medians. `only`: files with this in their name. */
+async function main(only: string): Promise<void> {
+  const folder = new URL('./micro/', import.meta.url);
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.js') && file.includes(only)).sort();
+  for (const file of files) {
+    const { figures = [] } = (await import(new URL(file, folder).href)) as Module;
+    for (const figure of figures) console.log(lineOf(figure, medianOf(figure)));
+  }
+}
+
+function medianOf({ run }: Figure): number {
+  for (let i = 0; i < WARM_UP_RUNS; i++) run();
+  const values = Array.from({ length: RUNS }, () => run()).sort((a, b) => a - b);
+  return values[Math.floor(RUNS / 2)] ?? NaN;
+}
+
+function lineOf({ name, unit, target }: Figure, median: number): string {
+  const met = unit === 'ms' ? median <= target : median >= target;
+  const shown = median.toFixed(unit === 'ms' ? 3 : 0).padStart(8);
+  return `${name.padEnd(70)} ${shown} ${unit.padEnd(5)} target ${unit === 'ms' ? '≤' : '≥'} ${target}  ${met ? 'met' : 'MISSED'}`;
+}
+
+await main(process.argv[2] ?? '');
