@@ -83,6 +83,7 @@ export function createApp({ config: initial, clock, log, version, newId, store =
   });
   return {
     start: async () => {
+      await admission.learning.start();
       const extProcPort = await processor.start();
       const { text } = await admin.start();
       phase = 'ready';
@@ -128,6 +129,7 @@ async function shutDown({ processor, admin, admission, metrics, log, clock }: Ru
   void admission.renewals.flush();
   const givenUp = await admission.settlements.close();
   if (givenUp > 0) log.error('the store does not answer: leases were not settled', undefined, { leases: givenUp });
+  await admission.learning.close();
   await admission.store.close();
   await admin.close();
   metrics.close();

@@ -5,6 +5,7 @@ import type { PolicySource } from '../domain/policy.js';
 import type { Store } from '../domain/store.js';
 import type { Tracing } from '../domain/tracing.js';
 import type { Gate } from './gates.js';
+import { Learning } from './learning.js';
 import { quotaGate } from './quota-gate.js';
 import { Renewals } from './renewals.js';
 import { Settlements } from './settlement.js';
@@ -22,6 +23,7 @@ export interface Admission {
   readonly templates: TemplateTenants;
   readonly renewals: Renewals;
   readonly settlements: Settlements;
+  readonly learning: Learning;
   /** A new unique id. */
   readonly newId: () => string;
 }
@@ -45,6 +47,7 @@ export function createAdmission({ owner, ...ports }: AdmissionPorts): Admission 
     templates: new TemplateTenants((tenantId) => store.isIdle(tenantId, clock.nowMs())),
     renewals: new Renewals(store, clock, () => undefined),
     settlements: new Settlements(clock, observer),
+    learning: new Learning({ estimator: ports.estimator, store, clock, observer }),
   };
 }
 
@@ -69,6 +72,8 @@ function observedStore(store: Store, clock: Clock, observer: Observer): Store {
     snapshot: (buckets, nowMs) => timed('snapshot', store.snapshot(buckets, nowMs)),
     isIdle: (tenantId, nowMs) => timed('is_idle', store.isIdle(tenantId, nowMs)),
     recentEvents: (limit) => timed('recent_events', store.recentEvents(limit)),
+    saveLearned: (states) => timed('save_learned', store.saveLearned(states)),
+    loadLearned: () => timed('load_learned', store.loadLearned()),
     onCapacityFreed: (listener) => store.onCapacityFreed(listener),
     close: () => store.close(),
   };

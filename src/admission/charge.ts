@@ -35,6 +35,8 @@ export interface Expectation {
   readonly model: string;
   readonly prompt: PromptEstimate;
   readonly expectedOutputTokens: number;
+  /** The answer is made after the response. */
+  readonly background: boolean;
 }
 
 /**
@@ -74,6 +76,8 @@ function outcomeOf({ status, fromUpstream, whole, unseen, reading }: Ending): Ou
 
 /** Output without usage: counted where the body was seen and could be read; what is usual where it was not. */
 function outputTokens({ status, unseen, streamed, reading, whole, unreadable }: Ending, expected: Expectation, estimator: Estimator): number {
+  // What is made in the background is made whole, whoever leaves.
+  if (expected.background) return expected.expectedOutputTokens;
   if (status === null) return 0;
   if (reading === null) return unseen ? expected.expectedOutputTokens : 0;
   if (reading.sawOutput || !unreadable) return estimator.countOutput(expected.model, reading.output, reading.outputPieces);

@@ -1,3 +1,4 @@
+import type { RequestLabels } from '../domain/decision.js';
 import type { OutputEstimate, PromptEstimate } from '../domain/estimate.js';
 import type { Level, Shortage } from '../domain/lease.js';
 import type { Policy } from '../domain/policy.js';
@@ -9,11 +10,14 @@ import type { WireApi } from '../domain/wire.js';
 import { chainOf } from '../quota/charges.js';
 import type { Admission } from './admission.js';
 import { passGates } from './gates.js';
+import type { RequestHead } from './head.js';
+import { requestLabels } from './labels.js';
 
 /** Who asks, by which API, under which policy. */
 export interface Subject {
   readonly api: WireApi;
   readonly tenant: Tenant;
+  readonly headers: RequestHead['headers'];
   readonly policy: Policy;
   readonly mode: 'enforce' | 'shadow';
   /** Id of the request and of its lease. */
@@ -24,6 +28,7 @@ export interface Subject {
 export interface Admitted {
   readonly kind: 'admitted';
   readonly facts: RequestFacts;
+  readonly labels: RequestLabels;
   readonly prompt: PromptEstimate;
   readonly output: OutputEstimate;
   readonly levels: readonly Level[];
@@ -47,7 +52,7 @@ export async function decide(admission: Admission, subject: Subject, body: Buffe
     return refused(subject, { kind: 'bad_request', field, message }, null);
   }
   const { facts } = parsed;
-  const forbidden = forbiddenModel(subject, facts);
+  const forbidden = forbiddenModel(subject, facts) ?? forbiddenBackground(subject, facts);
   if (forbidden !== null && subject.mode === 'enforce') return refused(subject, forbidden, facts.model);
   const decision = await gated(admission, subject, facts);
   if (decision.kind !== 'admitted' || forbidden === null) return decision;
@@ -64,9 +69,15 @@ function forbiddenModel({ tenant, policy }: Subject, { model }: RequestFacts): O
   return { kind: 'model_not_allowed', field: 'model', message: `The model is not in the allow-list of tenant ${denier.id}.` };
 }
 
+function forbiddenBackground({ policy }: Subject, { background }: RequestFacts): Omit<PlainRefusal, 'requestId'> | null {
+  if (!background || policy.background === 'meter') return null;
+  const message = 'The field `background` must not be true: what is made after the response is not served here (setting `background`).';
+  return { kind: 'bad_request', field: 'background', message };
+}
+
 async function gated(admission: Admission, subject: Subject, facts: RequestFacts): Promise<Decision> {
   const { estimator, gates, clock } = admission;
-  const { tenant, policy, id, span } = subject;
+  const { tenant, headers, policy, id, span } = subject;
   const estimating = span.child('estimate');
   const prompt = estimator.prompt(tenant.id, facts);
   const output = estimator.output(tenant.id, facts, {
@@ -79,7 +90,7 @@ async function gated(admission: Admission, subject: Subject, facts: RequestFacts
     const verdict = await passGates(gates, { leaseId: id, tenant, facts, prompt, output, policy, nowMs: clock.nowMs() });
     gating.end({ 'tokenweir.verdict': verdict.kind });
     if (verdict.kind === 'refused') return { ...verdict, model: facts.model };
-    return { ...verdict, facts, prompt, output };
+    return { ...verdict, facts, labels: requestLabels(headers, facts), prompt, output };
   } catch (error) {
     gating.end({ 'tokenweir.verdict': 'store_failed' });
     return { kind: 'store_failed', error };

@@ -1,8 +1,9 @@
 import type { Level } from '../domain/lease.js';
 import { reasonOf, type LocalAnswer, type Refusal } from '../domain/refusal.js';
-import type { WireApi } from '../domain/wire.js';
+import type { Api } from '../domain/request.js';
+import type { Framing } from '../domain/wire.js';
 import { rateLimitHeaders, tighter } from '../quota/rate-limit-headers.js';
-import { openAiRefusal } from '../wire/openai/refusal.js';
+import { refusalOf, type Route } from '../wire/routes.js';
 import { spoofedHeaders, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
 
 /** What goes upstream with an admitted request. Answers that are counted must come uncompressed. */
@@ -26,9 +27,9 @@ export function answerEdits(response: ResponseHead, requestId: string, levels: r
   return { set: [...ownHeaders(requestId, 'admitted', waitMs), ...limits], remove: [] };
 }
 
-/** A refusal in the shape of the API that was called (OpenAI's where it was none that is known here), with our headers. */
-export function refusalAnswer(api: WireApi | null, refusal: Refusal, levels: readonly Level[]): LocalAnswer {
-  const answer = api === null ? openAiRefusal(refusal) : api.refuse(refusal);
+/** A refusal in the shape of the API that was called (OpenAI's where the path tells none), with our headers. */
+export function refusalAnswer(route: Route, refusal: Refusal, levels: readonly Level[]): LocalAnswer {
+  const answer = route.kind === 'metered' ? route.api.refuse(refusal) : refusalOf(route.family, refusal);
   const decision = `refused; reason=${reasonOf(refusal)}`;
   return { ...answer, headers: [...answer.headers, ...ownHeaders(refusal.requestId, decision, 0), ...rateLimitHeaders(levels)] };
 }
@@ -41,12 +42,32 @@ function ownHeaders(requestId: string, decision: string, waitMs: number): [strin
   ];
 }
 
-/** How an answer's body is framed: by its content type, else by what was asked for. */
-export function framingOf(response: ResponseHead, streamAsked: boolean): 'sse' | 'json' {
+const FRAMINGS: readonly (readonly [RegExp, Framing])[] = [
+  [/^\s*text\/event-stream\b/i, 'sse'],
+  [/^\s*application\/vnd\.amazon\.eventstream\b/i, 'eventstream'],
+  [/^\s*application\/(x-)?(ndjson|jsonl|jsonlines|json-lines)\b/i, 'ndjson'],
+  [/\bjson\b/i, 'json'],
+];
+
+/** How streams of an API come that are no server-sent events. Gemini's is one JSON list, unless `alt=sse` asked for events. */
+const STREAMS: Partial<Record<Api, Framing>> = {
+  'bedrock-converse': 'eventstream',
+  'bedrock-invoke': 'eventstream',
+  'ollama-chat': 'ndjson',
+  'ollama-generate': 'ndjson',
+  'gemini-generate-content': 'json',
+};
+
+/** How an answer's body is framed: by its content type, else by the API and what was asked of it. */
+export function framingOf(response: ResponseHead, api: Api, streamAsked: boolean): Framing {
   const type = response.headers.get('content-type') ?? '';
-  if (/^text\/event-stream\b/i.test(type)) return 'sse';
-  if (/\bjson\b/i.test(type)) return 'json';
-  return streamAsked ? 'sse' : 'json';
+  const told = FRAMINGS.find(([pattern]) => pattern.test(type))?.[1];
+  return told ?? (streamAsked ? (STREAMS[api] ?? 'sse') : 'json');
+}
+
+/** Whether an answer comes as it is made: a list in JSON does where a stream was asked for that comes as one. */
+export function isStreamed(framing: Framing, api: Api, streamAsked: boolean): boolean {
+  return framing !== 'json' || (streamAsked && STREAMS[api] === 'json');
 }
 
 /** Far below any buffer on the way, and more than nearly all answers that are not streamed. */

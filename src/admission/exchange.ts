@@ -2,16 +2,16 @@ import type { PassReason } from '../domain/decision.js';
 import type { Policy } from '../domain/policy.js';
 import type { LocalAnswer, PlainRefusal, Refusal } from '../domain/refusal.js';
 import type { Splice } from '../domain/request.js';
-import type { WireApi } from '../domain/wire.js';
 import { NO_SPAN, type RequestSpan } from '../domain/tracing.js';
-import { routeOf } from '../wire/routes.js';
+import { routeOf, type Route } from '../wire/routes.js';
 import type { Admission } from './admission.js';
 import { decide, type Admitted, type Subject } from './deciding.js';
 import { answerEdits, framingOf, isShort, passEdits, refusalAnswer, upstreamEdits } from './edits.js';
-import { NO_EDITS, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
+import { isUpgrade, NO_EDITS, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
 import { identify } from './identify.js';
 import { Lease } from './lease.js';
 import { openingOf, requestMode, type Opening } from './opening.js';
+import { signedHeadersOf, unsignedEdits, type SignedHeaders } from './signed.js';
 import { accessLogFacts, decidedPassed, decidedRefused, RecordDraft, type AccessLogFacts } from './record.js';
 
 /** What to do after the headers of a request. */
@@ -23,7 +23,8 @@ export type HeadVerdict =
 
 /** What to do after the body of a request. */
 export type BodyVerdict =
-  | { readonly kind: 'forward'; readonly edits: HeaderEdits; readonly splices: readonly Splice[] }
+  /** `asItCame`: the body goes on byte for byte, also where it was decoded to be read. */
+  | { readonly kind: 'forward'; readonly edits: HeaderEdits; readonly splices: readonly Splice[]; readonly asItCame: boolean }
   | { readonly kind: 'answer'; readonly answer: LocalAnswer };
 
 /** What to do with an answer. */
@@ -48,7 +49,9 @@ export class Exchange {
   /** One request sees one policy, however often the file is reloaded meanwhile. */
   readonly #policy: Policy;
   readonly #head: RequestHead;
-  readonly #api: WireApi | null;
+  readonly #route: Route;
+  /** Null: not signed, and may be edited. */
+  readonly #signed: SignedHeaders | null;
   readonly #opening: Opening;
   readonly #shadow: boolean;
   readonly #id: string;
@@ -68,13 +71,15 @@ export class Exchange {
     this.#policy = policy();
     this.#admission = admission;
     this.#head = head;
-    this.#api = routeOf(head.method, head.path);
-    const identity = identify(head, this.#policy, templates);
-    this.#opening = openingOf(head, this.#api, identity, this.#policy);
+    this.#route = routeOf(isUpgrade(head) ? 'POST' : head.method, head.path);
+    this.#signed = signedHeadersOf(head);
+    const identity = identify(head, this.#policy, templates, this.#route.family === 'gemini');
+    this.#opening = openingOf(head, this.#route, identity, this.#policy);
     this.#shadow = requestMode(identity, this.#policy) === 'shadow';
     this.#id = admission.newId();
-    this.#span = this.#opening.kind === 'meter' ? tracing.start(head.headers, this.#api?.api ?? 'request') : NO_SPAN;
-    this.#record = new RecordDraft(this.#id, clock.nowMs(), this.#span.traceParent, this.#api?.api ?? null, head.externalId);
+    this.#span = this.#opening.kind === 'meter' ? tracing.start(head.headers, this.#opening.api.api) : NO_SPAN;
+    const api = this.#route.kind === 'metered' ? this.#route.api.api : null;
+    this.#record = new RecordDraft(this.#id, clock.nowMs(), this.#span.traceParent, api, head.externalId);
     this.#record.keyId = identity.keyId;
   }
 
@@ -122,7 +127,8 @@ export class Exchange {
     this.#record.status = response.status;
     const lease = this.#lease;
     if (lease === null) return UNREAD;
-    const framing = framingOf(response, lease.admitted.facts.stream);
+    const { api, stream } = lease.admitted.facts;
+    const framing = framingOf(response, api, stream);
     lease.respond(response, bodyShown ? framing : null);
     if (this.#shadow) return { ...UNREAD, read: bodyShown };
     const edits = answerEdits(response, this.#id, lease.admitted.levels, 0);
@@ -164,7 +170,7 @@ export class Exchange {
     if (this.#opening.kind !== 'meter') throw new Error('only a metered request is decided');
     const { api, tenant } = this.#opening;
     const mode = this.#shadow ? 'shadow' : 'enforce';
-    return { api, tenant, mode, policy: this.#policy, id: this.#id, span: this.#span };
+    return { api, tenant, headers: this.#head.headers, mode, policy: this.#policy, id: this.#id, span: this.#span };
   }
 
   #named(refusal: Omit<PlainRefusal, 'requestId'>): PlainRefusal {
@@ -174,17 +180,17 @@ export class Exchange {
   #pass(why: PassReason, wouldRefuse: Refusal | null): { kind: 'pass'; edits: HeaderEdits } {
     this.#record.decided = decidedPassed(why, wouldRefuse);
     this.#admission.observer.unmetered(why);
-    return { kind: 'pass', edits: this.#shadow || why === 'off' ? NO_EDITS : passEdits(this.#head) };
+    return { kind: 'pass', edits: this.#shadow || why === 'off' ? NO_EDITS : this.#allowed(passEdits(this.#head)) };
   }
 
   #forwardUnread(wouldRefuse: Refusal | null): BodyVerdict {
     const why = wouldRefuse === null ? 'store_failed' : 'unreadable';
-    return { kind: 'forward', edits: this.#pass(why, wouldRefuse).edits, splices: [] };
+    return { kind: 'forward', edits: this.#pass(why, wouldRefuse).edits, splices: [], asItCame: this.#signed !== null };
   }
 
   #refuse(refusal: Refusal, levels: Admitted['levels']): { kind: 'answer'; answer: LocalAnswer } {
     this.#record.decided = decidedRefused(refusal);
-    const answer = refusalAnswer(this.#api, refusal, levels);
+    const answer = refusalAnswer(this.#route, refusal, levels);
     this.#record.status = answer.status;
     this.#end(true);
     return { kind: 'answer', answer };
@@ -198,17 +204,24 @@ export class Exchange {
 
   #admit(subject: Subject, admitted: Admitted, body: Buffer): BodyVerdict {
     this.#record.admitted(admitted);
-    const { facts } = admitted;
-    const asks = this.answersShown && !this.#shadow && facts.stream && !facts.usageRequested && subject.policy.asksForUsage(facts.model);
-    const splices = asks ? subject.api.askForUsage(body) : [];
+    const splices = this.#asksForUsage(admitted) ? subject.api.askForUsage(body) : [];
     const lease = new Lease(this.#admission, subject, admitted, splices.length > 0, this.#record);
     if (this.#closed) {
       lease.cancel();
-      return { kind: 'forward', edits: NO_EDITS, splices: [] };
+      return { kind: 'forward', edits: NO_EDITS, splices: [], asItCame: true };
     }
     this.#lease = lease;
-    const edits = this.#shadow ? NO_EDITS : upstreamEdits(this.#head, this.#id, this.#span.traceParent);
-    return { kind: 'forward', edits, splices };
+    const edits = this.#shadow ? NO_EDITS : this.#allowed(upstreamEdits(this.#head, this.#id, this.#span.traceParent));
+    return { kind: 'forward', edits, splices, asItCame: this.#signed !== null };
+  }
+
+  #asksForUsage({ facts: { stream, usageRequested, model } }: Admitted): boolean {
+    const editable = !this.#shadow && this.#signed === null;
+    return editable && this.answersShown && stream && !usageRequested && this.#policy.asksForUsage(model);
+  }
+
+  #allowed(edits: HeaderEdits): HeaderEdits {
+    return this.#signed === null ? edits : unsignedEdits(edits, this.#signed);
   }
 
   #end(whole: boolean): AccessLogFacts {

@@ -33,6 +33,11 @@ export interface HeaderEdits {
 /** Leaves the headers as they are. */
 export const NO_EDITS: HeaderEdits = { set: [], remove: [] };
 
+/** The request asks for a connection that both sides talk on, by whatever method: it is no exchange any more. */
+export function isUpgrade({ method, headers }: Pick<RequestHead, 'method' | 'headers'>): boolean {
+  return headers.has('upgrade') || method === 'CONNECT';
+}
+
 const OWN_PREFIXES = ['x-tokenweir-', 'x-pass-x-tokenweir-', 'x-pass-x-gateway-'];
 
 /**

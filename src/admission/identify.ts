@@ -15,15 +15,15 @@ export type KeyId = string | null;
 /**
  * Who calls, in this order: the header of a trusted gateway, verified JWT claims, a key. Fields of the body and any other
  * header a client can set never decide. With a trusted header or a claim that names nobody the request is refused, not
- * tried by the next means: it was meant for that one.
+ * tried by the next means: it was meant for that one. `queryHoldsKey`: the path is of an API that takes a key there (`?key=`).
  */
-export function identify(head: RequestHead, policy: Policy, templates: TemplateTenants): Identity {
+export function identify(head: RequestHead, policy: Policy, templates: TemplateTenants, queryHoldsKey = false): Identity {
   const { trustedTenantHeader, jwt } = policy.identity;
   const trusted = trustedTenantHeader === null ? undefined : head.headers.get(trustedTenantHeader);
   if (trusted !== undefined) return byTenantId(trusted, policy);
   const claimed = jwt === null ? undefined : claimedTenantId(head, jwt);
   if (claimed !== undefined) return byTenantId(claimed, policy);
-  return byKey(head.headers, policy, templates);
+  return byKey(head.headers, queryHoldsKey ? queryKeys(head.path) : [], policy, templates);
 }
 
 function byTenantId(tenantId: string, policy: Policy): Identity {
@@ -31,8 +31,8 @@ function byTenantId(tenantId: string, policy: Policy): Identity {
   return tenant === undefined ? { kind: 'unknown', why: 'unknown_tenant', keyId: null } : { kind: 'known', tenant, keyId: null };
 }
 
-function byKey(headers: RequestHead['headers'], policy: Policy, templates: TemplateTenants): Identity {
-  const key = presentedKey(headers);
+function byKey(headers: RequestHead['headers'], inQuery: readonly string[], policy: Policy, templates: TemplateTenants): Identity {
+  const key = presentedKey(headers) ?? inQuery[0] ?? null;
   const { keys, anonymousTenantId, unknownKeyTemplateId, maxTemplateTenants } = policy.identity;
   if (key === null) return anonymousTenantId === null ? { kind: 'unknown', why: 'no_key', keyId: null } : byTenantId(anonymousTenantId, policy);
   const hash = sha256Hex(key);
@@ -42,7 +42,7 @@ function byKey(headers: RequestHead['headers'], policy: Policy, templates: Templ
   if (tenant !== undefined) return { kind: 'known', tenant, keyId };
   const template = unknownKeyTemplateId === null ? undefined : policy.tenants.get(unknownKeyTemplateId);
   if (template === undefined) return { kind: 'unknown', why: 'unknown_key', keyId };
-  if (credentials(headers).size > 1) return { kind: 'unknown', why: 'several_keys', keyId };
+  if (credentials(headers, inQuery).size > 1) return { kind: 'unknown', why: 'several_keys', keyId };
   return { kind: 'known', tenant: templates.resolve(template, hash, maxTemplateTenants), keyId };
 }
 
@@ -70,11 +70,11 @@ function indexOf(keys: ReadonlyMap<string, string>): KeyIndex {
   return index;
 }
 
-/** The key a client presented: bearer token, `x-api-key`, `api-key`, the first that is there. */
+/** The key a client presented: bearer token, `x-api-key`, `api-key`, `x-goog-api-key`, the first that is there. A signature is none. */
 function presentedKey(headers: ReadonlyMap<string, string>): string | null {
   const authorization = headers.get('authorization');
   const bearer = authorization === undefined ? undefined : /^bearer +(\S.*)$/i.exec(authorization)?.[1]?.trim();
-  const key = bearer ?? headers.get('x-api-key') ?? headers.get('api-key');
+  const key = bearer ?? headers.get('x-api-key') ?? headers.get('api-key') ?? headers.get('x-goog-api-key');
   return key === undefined || key === '' ? null : key;
 }
 
@@ -85,9 +85,16 @@ const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 
  * All keys that a gateway might take, each once. A key that is listed nowhere is judged by the gateway behind: if that
  * took another one than we count by, a random one beside it would be a fresh set of limits for each request.
  */
-function credentials(headers: RequestHead['headers']): ReadonlySet<string> {
-  const values = KEY_HEADERS.flatMap((name) => headers.get(name) ?? []);
+function credentials(headers: RequestHead['headers'], inQuery: readonly string[]): ReadonlySet<string> {
+  const values = [...KEY_HEADERS.flatMap((name) => headers.get(name) ?? []), ...inQuery];
   return new Set(values.map((value) => value.replace(/^(bearer|basic) +/i, '').trim()).filter((value) => value !== ''));
+}
+
+/** Values of the query parameter `key`, as Google's APIs take it. */
+function queryKeys(path: string): string[] {
+  const start = path.indexOf('?');
+  if (start < 0) return [];
+  return new URLSearchParams(path.slice(start + 1).split('#', 1)[0]).getAll('key').filter((key) => key !== '');
 }
 
 function claimedTenantId(head: RequestHead, jwt: JwtIdentity): string | undefined {

@@ -1,9 +1,10 @@
-import type { ResponseReader } from '../domain/wire.js';
+import type { Framing, ResponseReader } from '../domain/wire.js';
 import type { Admission } from './admission.js';
 import { chargeFor, type Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
+import { isStreamed } from './edits.js';
 import type { ResponseHead } from './head.js';
-import { ledgerEvent, type RecordDraft } from './record.js';
+import { ledgerEvent, type Answered, type RecordDraft } from './record.js';
 
 const NOTHING = Buffer.alloc(0);
 
@@ -36,10 +37,11 @@ export class Lease {
   }
 
   /** The answer begins. `framing` null: its body is not shown to us. One of Envoy's own says nothing of tokens. */
-  respond(response: ResponseHead, framing: 'sse' | 'json' | null): void {
+  respond(response: ResponseHead, framing: Framing | null): void {
     this.#response = response;
     this.#unseen = framing === null && !response.endOfStream;
-    this.#streamed = framing === 'sse';
+    const { api, stream } = this.admitted.facts;
+    this.#streamed = framing !== null && isStreamed(framing, api, stream);
     if (framing === null || response.endOfStream || !response.fromUpstream) return;
     this.#rewrites = this.askedForUsage && framing === 'sse';
     this.#reader = this.subject.api.responseReader({ framing, hideUsage: this.#rewrites });
@@ -80,7 +82,7 @@ export class Lease {
     const charge = this.#charge(whole);
     this.record.charge = charge;
     this.record.responseModel = this.#reader?.reading.model ?? null;
-    const event = ledgerEvent(this.subject, this.record.keyId, this.admitted, charge, this.#answeredBy(), {
+    const event = ledgerEvent(this.subject, this.record.keyId, this.admitted, charge, this.#answered(), {
       startedAtMs: this.record.startedAtMs,
       settledAtMs: clock.nowMs(),
     });
@@ -119,13 +121,13 @@ export class Lease {
       unreadable: this.#unreadable || reading?.unreadable === true,
     };
     const { prompt, output, facts } = this.admitted;
-    const expected = { model: facts.model, prompt, expectedOutputTokens: output.expectedTokens };
+    const expected = { model: facts.model, prompt, expectedOutputTokens: output.expectedTokens, background: facts.background };
     return chargeFor(ending, expected, this.admission.estimator);
   }
 
-  #answeredBy(): { model: string | null; serviceTier: string | null } {
+  #answered(): Answered {
     const reading = this.#reader?.reading;
-    return { model: reading?.model ?? null, serviceTier: reading?.serviceTier ?? null };
+    return { model: reading?.model ?? null, serviceTier: reading?.serviceTier ?? null, lines: reading?.lines ?? null };
   }
 
   #teach({ teaches, usage }: Charge): void {

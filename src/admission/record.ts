@@ -1,9 +1,9 @@
-import type { DecisionLabel, DecisionReason, PassReason, RequestRecord } from '../domain/decision.js';
+import type { DecisionLabel, DecisionReason, PassReason, RequestLabels, RequestRecord } from '../domain/decision.js';
 import type { LedgerEvent } from '../domain/lease.js';
 import type { Api } from '../domain/request.js';
 import type { Tenant } from '../domain/tenant.js';
 import { reasonOf, type Refusal } from '../domain/refusal.js';
-import { usageLines } from '../domain/usage.js';
+import { usageLines, type UsageLine } from '../domain/usage.js';
 import { limitName } from '../quota/shortage.js';
 import type { Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
@@ -16,6 +16,7 @@ export class RecordDraft {
   firstTokenAtMs: number | null = null;
   status: number | null = null;
   model: string | null = null;
+  labels: RequestLabels | null = null;
   charge: Charge | null = null;
   /** Model that answered, as it names itself. */
   responseModel: string | null = null;
@@ -36,6 +37,7 @@ export class RecordDraft {
   admitted(admitted: Admitted): void {
     this.#admitted = admitted;
     this.model = admitted.facts.model;
+    this.labels = admitted.labels;
     this.decided = decidedAdmitted(admitted);
   }
 
@@ -55,11 +57,13 @@ export class RecordDraft {
       responseModel: this.responseModel,
       outputCapTokens: admitted?.facts.outputCapTokens ?? null,
       stream: admitted?.facts.stream ?? false,
+      labels: this.labels,
       ...this.decided,
       wouldRefuse: admitted?.wouldRefuse ?? null,
       outcome: this.charge?.outcome ?? null,
       status: this.status,
       estimatedInputTokens: admitted?.prompt.tokens ?? 0,
+      estimateErrorShare: admitted?.prompt.errorShare ?? null,
       reservedOutputTokens: admitted?.output.reservedTokens ?? 0,
       usage: this.charge?.usage ?? null,
       estimated: this.charge?.estimated ?? false,
@@ -93,13 +97,21 @@ export function decidedPassed(why: PassReason, wouldRefuse: Refusal | null): Dec
   return { decision: 'passed', reason: why, refusal: null };
 }
 
+/** What an answer told of who made it. */
+export interface Answered {
+  readonly model: string | null;
+  readonly serviceTier: string | null;
+  /** Its own bill, where it names several models. */
+  readonly lines: readonly UsageLine[] | null;
+}
+
 /** What the ledger keeps of a settled request. */
 export function ledgerEvent(
   subject: Subject,
   keyId: string | null,
   admitted: Admitted,
   charge: Charge,
-  answeredBy: { readonly model: string | null; readonly serviceTier: string | null },
+  answered: Answered,
   times: { readonly startedAtMs: number; readonly settledAtMs: number },
 ): LedgerEvent {
   const { usage } = charge;
@@ -113,11 +125,11 @@ export function ledgerEvent(
     model: admitted.facts.model,
     pool: null,
     node: null,
-    session: null,
+    session: admitted.labels.session,
     costNanoUsd: null,
     outcome: charge.outcome,
     estimated: charge.estimated,
-    lines: usageLines(usage, answeredBy.model ?? admitted.facts.model, answeredBy.serviceTier),
+    lines: answered.lines ?? usageLines(usage, answered.model ?? admitted.facts.model, answered.serviceTier),
     inputTokens: usage.inputTokens,
     cachedInputTokens: usage.cachedInputTokens,
     outputTokens: usage.outputTokens,
@@ -143,6 +155,8 @@ export function accessLogFacts(record: RequestRecord): AccessLogFacts {
   };
   if (record.tenantId !== null) facts['tenant'] = record.tenantId;
   if (record.model !== null) facts['model'] = record.model;
+  if (record.labels !== null) facts['work'] = record.labels.work;
+  if (record.labels?.session != null) facts['session'] = record.labels.session;
   if (record.outcome !== null) facts['outcome'] = record.outcome;
   if (record.usage === null) return facts;
   facts['input_tokens'] = record.usage.inputTokens;

@@ -29,11 +29,17 @@ export function compilePolicy(document: Document): Policy {
       jwt: compileJwt(identity.jwt),
     },
     unknownPaths: document.unknownPaths,
+    unmetered: compileUnmetered(document.unmetered),
+    background: document.background,
     maxBodyBytes: parseSize(document.server.maxBodyBytes) ?? 0,
     unknownOutputTokens: document.estimate.unknownOutputTokens,
     maxOutputTokens: firstMatch(document.models, (model) => model.maxOutputTokens, null),
     asksForUsage: firstMatch(document.models, (model) => model.askForUsage, true),
   };
+}
+
+function compileUnmetered({ countTokens, fineTuning, passThrough, ...rest }: Document['unmetered']): Policy['unmetered'] {
+  return { ...rest, count_tokens: countTokens, fine_tuning: fineTuning, pass_through: passThrough };
 }
 
 function compileJwt(jwt: Document['identity']['jwt']): JwtIdentity | null {

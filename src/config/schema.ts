@@ -73,6 +73,20 @@ const headerName = z
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, { error: 'must be the name of a header' })
   .refine((name) => !CREDENTIAL_HEADERS.includes(name.toLowerCase()), { error: 'must not be a header that carries keys or addresses' });
 
+const passOrReject = z.enum(['pass', 'reject']);
+const unmetered = z.strictObject({
+  countTokens: optional(passOrReject, DEFAULTS.countTokens, 'Counting a prompt: Anthropic’s and Bedrock’s count_tokens, Gemini’s countTokens, `/tokenize`, `/v1/responses/input_tokens`.'),
+  realtime: optional(passOrReject, DEFAULTS.realtime, 'WebSockets and other upgrades on the path of any API, `/v1/realtime` and what sets one up, Gemini’s Live, Bedrock’s bidirectional streams.'),
+  batches: optional(passOrReject, DEFAULTS.batches, 'Batches: `/v1/batches`, `/v1/messages/batches`, `:batchGenerateContent`, Bedrock’s model invocation jobs and async-invoke.'),
+  files: optional(passOrReject, DEFAULTS.files, 'Files, uploads, vector stores, cached contents.'),
+  media: optional(passOrReject, DEFAULTS.media, 'Images, speech, transcription, video; Vertex’s `:predict`.'),
+  assistants: optional(passOrReject, DEFAULTS.assistants, 'Runs on the provider’s side: assistants, threads, agents, interactions.'),
+  fineTuning: optional(passOrReject, DEFAULTS.fineTuning, 'Fine-tuning jobs.'),
+  moderations: optional(passOrReject, DEFAULTS.moderations, 'Moderations and guardrails.'),
+  passThrough: optional(passOrReject, DEFAULTS.passThrough, 'What else stands under a gateway’s pass-through prefixes, such as LiteLLM’s `/anthropic/…`, `/bedrock/…`, `/vertex_ai/…`, `/azure/…`.'),
+  other: optional(passOrReject, DEFAULTS.otherWork, 'Model work by an API that is known and not read: `/generate`, `/v1/complete`, `:rawPredict`, Cohere’s chat, `/invocations` …'),
+});
+
 const identity = z.strictObject({
   anonymous: optional(tenantId, DEFAULTS.anonymous, 'Requests without a key: `reject` (401), or the id of the tenant they count for.', 'reject'),
   unknownKey: optional(
@@ -149,6 +163,8 @@ export const schema = z.strictObject({
   adminTokenFile: optional(filePath.nullable(), DEFAULTS.adminToken, 'File that holds the token, instead of `adminToken`. Space around it is dropped.'),
   identity: section(identity, 'How a request tells whose it is.'),
   unknownPaths: optional(z.enum(['pass', 'reject']), DEFAULTS.unknownPaths, 'Requests to paths of no known API: let them pass uncounted, or answer 404.'),
+  unmetered: section(unmetered, 'Requests that are known and can’t be metered: let them pass uncounted (a metric by kind), or answer 403. GET, HEAD and OPTIONS always pass.'),
+  background: optional(z.enum(['meter', 'reject']), DEFAULTS.background, 'Bodies with `background: true`, whose answer is made after the response: `meter` charges the estimate (prompt, and the output that is usual for the model), `reject` answers 400.'),
   tenants: optional(z.array(tenant), { value: [], unit: null, reason: 'Nobody is served without being configured, unless identity says so.' }, 'Whose use is counted and limited.'),
   models: optional(z.array(model), DEFAULTS.models, 'What is known of models.'),
   estimate: section(

@@ -1,9 +1,24 @@
 import type { Outcome, Shortage } from './lease.js';
 import type { Refusal, RefusalReason } from './refusal.js';
+import type { Work } from './request.js';
 import type { Usage } from './usage.js';
+
+/** What a request is for whose path is known, and which is not metered: what it costs cannot be read from one exchange. */
+export type UnmeteredKind =
+  | 'count_tokens' // tells how long a prompt is; runs no model
+  | 'realtime' // a connection both sides talk on, and whatever sets one up
+  | 'batches' // many requests in a file, answered later
+  | 'files' // uploads, vector stores, cached prompts
+  | 'media' // images, speech, video
+  | 'assistants' // runs on the server's side: threads, agents, interactions
+  | 'fine_tuning'
+  | 'moderations'
+  | 'pass_through' // what else a gateway hands to a provider as it came
+  | 'other'; // model work by an API that is not read here
 
 /** Why a request passes without being metered. */
 export type PassReason =
+  | UnmeteredKind
   | 'method' // GET, HEAD, OPTIONS …
   | 'upgrade'
   | 'bodyless'
@@ -20,6 +35,17 @@ export type DecisionReason = RefusalReason | PassReason | 'none' | 'client_left'
 
 /** Label of a decision in metrics, log and `x-tokenweir-decision`. */
 export type DecisionLabel = 'admitted' | 'refused' | 'would_refuse' | 'passed';
+
+/** What a request says of itself beside its prompt. Of any text that a client can send, bounded and printable. */
+export interface RequestLabels {
+  /** The conversation it belongs to; null where nothing names one. */
+  readonly session: string | null;
+  /** Equal for requests that are one (`Idempotency-Key`); null without one. */
+  readonly mergeKey: string | null;
+  /** How many times the client has tried before; null where it does not tell. */
+  readonly retry: number | null;
+  readonly work: Work;
+}
 
 /** All that is told about one request when it is over: what metrics, log line and access log are made from. */
 export interface RequestRecord {
@@ -38,6 +64,8 @@ export interface RequestRecord {
   /** The body's own output cap for one choice; null without one. */
   readonly outputCapTokens: number | null;
   readonly stream: boolean;
+  /** Null where the request was not read. */
+  readonly labels: RequestLabels | null;
   readonly decision: DecisionLabel;
   readonly reason: DecisionReason;
   readonly refusal: Refusal | null;
@@ -45,6 +73,8 @@ export interface RequestRecord {
   readonly outcome: Outcome | null;
   readonly status: number | null;
   readonly estimatedInputTokens: number;
+  /** How far the truth was expected to lie from the estimate, as a share of it; null where nothing was estimated. */
+  readonly estimateErrorShare: number | null;
   readonly reservedOutputTokens: number;
   /** What was charged; null where nothing was. */
   readonly usage: Usage | null;

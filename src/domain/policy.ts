@@ -1,3 +1,4 @@
+import type { UnmeteredKind } from './decision.js';
 import type { Enforcement } from './enforcement.js';
 import type { Tenant } from './tenant.js';
 
@@ -31,6 +32,10 @@ export interface Policy {
     readonly jwt: JwtIdentity | null;
   };
   readonly unknownPaths: 'pass' | 'reject';
+  /** What becomes of requests whose path is known and whose cost is not. */
+  readonly unmetered: Readonly<Record<UnmeteredKind, 'pass' | 'reject'>>;
+  /** What becomes of requests whose answer is made after the response (`background: true`). */
+  readonly background: 'meter' | 'reject';
   /** Largest request body that is read, in bytes; above it 413. */
   readonly maxBodyBytes: number;
   /** Output reserved for a request without a cap while nothing was learned, in tokens. */

@@ -48,6 +48,7 @@ export interface PlainRefusal extends Base {
     | 'unauthenticated' // 401
     | 'model_not_allowed' // 403
     | 'bad_request' // 400
+    | 'not_metered' // 403
     | 'unknown_path' // 404
     | 'body_too_large' // 413
     | 'unsupported_encoding' // 415

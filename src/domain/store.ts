@@ -1,3 +1,4 @@
+import type { LearnedState } from './estimate.js';
 import type { BucketCharge, Consumption, Level, LedgerEvent, ReserveRequest, ReserveResult, SettleResult, TenantTotals } from './lease.js';
 
 /** Counted output of a lease that still runs. */
@@ -6,6 +7,9 @@ export interface Renewal {
   /** Output so far, in tokens: what exceeds the reservation extends it (and may take a bucket into debt). */
   readonly outputTokens: number;
 }
+
+/** Longest state that is kept, its key included, in UTF-16 units. */
+export const MAX_LEARNED_LENGTH = 32 * 1024;
 
 /** What a bucket is, without a charge: to ask for its level. */
 export type BucketSpec = Omit<BucketCharge, 'amount' | 'inputAmount'>;
@@ -35,6 +39,13 @@ export interface Store {
   isIdle(tenantId: string, nowMs: number): Promise<boolean>;
   /** Latest settled requests, oldest first. */
   recentEvents(limit: number): Promise<readonly LedgerEvent[]>;
+  /**
+   * Keeps what was learned. Of two states of one key the one of more observations stays. Number and bytes are bounded: the
+   * ones that were saved longest ago give way, and a state above `MAX_LEARNED_LENGTH` is not kept.
+   */
+  saveLearned(states: readonly LearnedState[]): Promise<void>;
+  /** All that was learned, by whichever processor. */
+  loadLearned(): Promise<readonly LearnedState[]>;
   /** Calls the listener after leases ended; returns how to stop that. */
   onCapacityFreed(listener: () => void): () => void;
   close(): Promise<void>;

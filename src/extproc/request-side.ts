@@ -158,8 +158,8 @@ export class RequestSide {
       return;
     }
     this.#state = 'passing';
-    // What goes on is what was judged: a server that ignores the encoding, or decodes it otherwise, could read another request in it.
-    if (decoded || verdict.splices.length > 0) this.#forwardEdited(applySplices(body, verdict.splices), verdict.edits);
+    // What goes on is what was judged, unless a signature covers it: a server that ignores the encoding, or decodes it otherwise, could read another request in it.
+    if (!verdict.asItCame && (decoded || verdict.splices.length > 0)) this.#forwardEdited(applySplices(body, verdict.splices), verdict.edits);
     else this.#forward(null, verdict.edits);
     this.#body.clear();
   }

@@ -1,7 +1,9 @@
 import type { BucketCharge, Consumption, Level, LedgerEvent, ReserveRequest, ReserveResult, SettleResult, Shortage } from '../domain/lease.js';
+import type { LearnedState } from '../domain/estimate.js';
 import type { BucketSpec, Renewal, Store, StoreSnapshot } from '../domain/store.js';
 import { EventRing } from './event-ring.js';
 import { Generations } from './generations.js';
+import { LearnedTable } from './memory-learned.js';
 import { adjust, chargeWaitMs, extendedAmount, hold, learnHold, levelOf, release, shortageOf, trueAmount } from './memory-buckets.js';
 import type { Holding } from './memory-buckets.js';
 import { TenantTable, saneConsumption } from './memory-tenants.js';
@@ -15,6 +17,10 @@ export interface MemoryStoreOptions {
   readonly endedLeaseMs?: number;
   /** Above this many tenants the totals of those that hold nothing are forgotten. */
   readonly maxTenants?: number;
+  /** Models and the like of which what was learned is kept. */
+  readonly learnedKeys?: number;
+  /** How much of it in all, in UTF-16 units. */
+  readonly learnedLength?: number;
 }
 
 const DEFAULTS: Required<MemoryStoreOptions> = {
@@ -22,6 +28,8 @@ const DEFAULTS: Required<MemoryStoreOptions> = {
   endedLeases: 10_000,
   endedLeaseMs: 600_000,
   maxTenants: 10_000,
+  learnedKeys: 2_000,
+  learnedLength: 16 * 1024 * 1024,
 };
 
 /** Buckets looked at beyond those that a call may create: the sweep must outrun what comes. */
@@ -47,12 +55,14 @@ class MemoryStore implements Store {
   readonly #ended: Generations<ReserveResult>;
   readonly #tenants: TenantTable;
   readonly #events: EventRing;
+  readonly #learned: LearnedTable;
   readonly #listeners = new Set<() => void>();
 
   constructor(options: Required<MemoryStoreOptions>) {
     this.#ended = new Generations({ entries: options.endedLeases, ageMs: options.endedLeaseMs });
     this.#tenants = new TenantTable(options.maxTenants);
     this.#events = new EventRing(options.recentEvents);
+    this.#learned = new LearnedTable({ maxKeys: options.learnedKeys, maxLength: options.learnedLength });
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveResult> {
@@ -109,6 +119,14 @@ class MemoryStore implements Store {
 
   async recentEvents(limit: number): Promise<readonly LedgerEvent[]> {
     return this.#events.latest(limit);
+  }
+
+  async saveLearned(states: readonly LearnedState[]): Promise<void> {
+    for (const state of states) this.#learned.save(state);
+  }
+
+  async loadLearned(): Promise<readonly LearnedState[]> {
+    return this.#learned.all();
   }
 
   onCapacityFreed(listener: () => void): () => void {

@@ -38,6 +38,16 @@ const FAULTS: Record<FaultKind | 'telemetry', true> = {
   telemetry: true,
 };
 const PASSES: Record<PassReason, true> = {
+  count_tokens: true,
+  realtime: true,
+  batches: true,
+  files: true,
+  media: true,
+  assistants: true,
+  fine_tuning: true,
+  moderations: true,
+  pass_through: true,
+  other: true,
   method: true,
   upgrade: true,
   bodyless: true,

@@ -1,8 +1,9 @@
-import type { RequestRecord } from '../domain/decision.js';
+import type { RequestLabels, RequestRecord } from '../domain/decision.js';
 import type { Refusal } from '../domain/refusal.js';
 import { cleanLabel } from './bounded-labels.js';
 
 const MAX_ID = 128;
+const MAX_LABEL = 256;
 const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 type Field = string | number | boolean | null;
@@ -19,11 +20,13 @@ export function requestFields(record: RequestRecord): Record<string, Field> {
     api: record.api,
     model: text(record.model),
     stream: record.stream,
+    ...labelFields(record.labels),
     decision: record.decision,
     reason: cleanLabel(record.reason, MAX_ID),
     status: record.status,
     outcome: record.outcome,
     estimatedInputTokens: record.estimatedInputTokens,
+    estimateErrorShare: record.estimateErrorShare === null ? null : Math.round(record.estimateErrorShare * 1_000) / 1_000,
     reservedOutputTokens: record.reservedOutputTokens,
     inputTokens: record.usage?.inputTokens ?? null,
     cachedInputTokens: record.usage?.cachedInputTokens ?? null,
@@ -36,6 +39,12 @@ export function requestFields(record: RequestRecord): Record<string, Field> {
     ...refusalFields(record.refusal),
     ...shortageFields(record),
   };
+}
+
+function labelFields(labels: RequestLabels | null): Record<string, Field> {
+  if (labels === null) return {};
+  const { session, mergeKey, retry, work } = labels;
+  return { session: session && cleanLabel(session, MAX_LABEL), mergeKey: mergeKey && cleanLabel(mergeKey, MAX_LABEL), retry, work };
 }
 
 function text(value: string | null): string | null {

@@ -8,6 +8,17 @@ const MAX_TEXT = 128;
 const OPERATIONS: ReadonlyMap<string, string> = new Map([
   ['openai-chat', 'chat'],
   ['openai-completions', 'text_completion'],
+  ['openai-responses', 'chat'],
+  ['openai-embeddings', 'embeddings'],
+  ['anthropic-messages', 'chat'],
+  ['bedrock-converse', 'chat'],
+  ['bedrock-invoke', 'chat'],
+  ['gemini-generate-content', 'generate_content'],
+  ['gemini-embed-content', 'embeddings'],
+  ['ollama-chat', 'chat'],
+  ['ollama-generate', 'text_completion'],
+  ['ollama-embed', 'embeddings'],
+  ['llamacpp-completion', 'text_completion'],
 ]);
 
 /** As the conventions want it: the operation and the model; for what was no request to a model, our own name. */
@@ -27,7 +38,7 @@ function genAiAttributes(record: RequestRecord): Attributes {
   return {
     'gen_ai.operation.name': operationOf(record) ?? undefined,
     // The convention asks for the format of the API where the provider behind it is not known.
-    'gen_ai.provider.name': record.api?.startsWith('openai-') === true ? 'openai' : undefined,
+    'gen_ai.provider.name': providerOf(record),
     'gen_ai.request.model': text(record.model),
     'gen_ai.request.max_tokens': record.outputCapTokens ?? undefined,
     'gen_ai.response.model': text(record.responseModel ?? null),
@@ -51,11 +62,25 @@ function ownAttributes(record: RequestRecord): Attributes {
     'tokenweir.reason': text(record.reason),
     'tokenweir.outcome': record.outcome ?? undefined,
     'tokenweir.stream': record.stream,
+    'tokenweir.work': record.labels?.work,
+    'gen_ai.conversation.id': text(record.labels?.session ?? null),
     'tokenweir.estimated_input_tokens': record.estimatedInputTokens,
     'tokenweir.reserved_output_tokens': record.reservedOutputTokens,
     'tokenweir.usage_estimated': record.estimated,
     'tokenweir.decision_ms': record.decisionMs,
   };
+}
+
+/** The convention's names, by how those of our APIs begin. */
+const PROVIDERS: readonly (readonly [string, string])[] = [
+  ['openai-', 'openai'],
+  ['anthropic-', 'anthropic'],
+  ['bedrock-', 'aws.bedrock'],
+  ['gemini-', 'gcp.gemini'],
+];
+
+function providerOf({ api }: RequestRecord): string | undefined {
+  return PROVIDERS.find(([start]) => api?.startsWith(start) === true)?.[1];
 }
 
 function operationOf(record: RequestRecord): string | null {

@@ -1,41 +1,66 @@
-import type { Api } from '../domain/request.js';
+import type { UnmeteredKind } from '../domain/decision.js';
+import type { LocalAnswer, Refusal } from '../domain/refusal.js';
 import type { WireApi } from '../domain/wire.js';
+import { anthropicRoute } from './anthropic/routes.js';
+import { anthropicRefusal } from './anthropic/refusal.js';
+import type { Api } from '../domain/request.js';
 import { openaiChat, openaiCompletions, openaiDeployment } from './openai/openai.js';
+import { openAiRefusal } from './openai/refusal.js';
+import { unmeteredKind } from './unmetered.js';
 
-/** What may stand before the API's own path: nothing, the version, and the names that gateways give to OpenAI's API. */
-const PREFIXES = ['', '/v1', '/openai', '/openai/v1', '/api', '/api/v1'];
+/** Whose API a path belongs to, as far as it shows: it decides on the shape of refusals, and on where a key may stand. */
+export type Family = 'openai' | 'anthropic' | 'bedrock' | 'gemini' | 'ollama';
 
-const ROUTES: ReadonlyMap<string, WireApi> = new Map(
-  PREFIXES.flatMap((prefix): [string, WireApi][] => [
-    [`${prefix}/chat/completions`, openaiChat],
-    [`${prefix}/completions`, openaiCompletions],
-  ]),
-);
+/** What a request's method and path say. */
+export type Route =
+  | { readonly kind: 'metered'; readonly api: WireApi; readonly family: Family }
+  | { readonly kind: 'unmetered'; readonly what: UnmeteredKind; readonly family: Family }
+  | { readonly kind: 'unknown'; readonly family: Family };
 
-const DEPLOYMENTS = ['/openai/deployments/', '/engines/'];
-const ENDS: readonly (readonly [string, Api])[] = [['/chat/completions', 'openai-chat'], ['/completions', 'openai-completions']];
+/** Each provider's own table. A path is in one of them at most. */
+const TABLES: readonly ((path: string) => WireApi | null)[] = [openaiRoute, anthropicRoute];
 
 /**
- * The API that a request calls; null for one that we do not read. The path is compared in its normal form, because a
- * server behind us may take other spellings for the same path and they must not be a way past the limits. For the same
- * reason no length is too long: Envoy bounds all headers to 60 KiB, and the work is linear.
+ * Prefixes under which LiteLLM hands requests to a provider as they came (`mapped_pass_through_routes` of its 1.106.2), and those of
+ * other gateways. What is under them and no table knows is `pass_through`.
  */
-export function routeOf(method: string, path: string): WireApi | null {
-  if (method !== 'POST') return null;
-  const known = ROUTES.get(path);
-  if (known !== undefined) return known;
-  const normal = normalPath(path);
-  return ROUTES.get(normal) ?? deploymentOf(normal);
+const PASS_THROUGH: ReadonlySet<string> = new Set([
+  ...['anthropic', 'assemblyai', 'azure', 'azure_ai', 'azure_speech', 'bedrock', 'bespoke', 'cohere', 'comprehendmedical', 'cursor', 'deepgram', 'eu.assemblyai', 'fal_ai'],
+  ...['gemini', 'gigachat', 'google_ai_studio', 'groq', 'langfuse', 'laya', 'milvus', 'mistral', 'nvidia_nim', 'openai', 'openai_passthrough', 'openrouter', 'tinyfish'],
+  ...['transcribe', 'typesafe', 'vertex-ai', 'vertex_ai', 'vllm', 'watsonx'],
+]);
+
+/** Prefixes that say nothing: a mount point, or a version twice. */
+const MOUNTS: ReadonlySet<string> = new Set(['api', 'claude_code_gateway', 'inference', 'llm', 'ollama', 'v1', 'v1beta']);
+
+/** Each prefix may stand before another. */
+const MAX_PREFIXES = 4;
+
+/** The paths of most requests, spelled as they should be: known without any work. */
+const USUAL: ReadonlyMap<string, Route> = new Map([
+  ['/v1/chat/completions', { kind: 'metered', api: openaiChat, family: 'openai' }],
+  ['/v1/completions', { kind: 'metered', api: openaiCompletions, family: 'openai' }],
+]);
+
+/**
+ * What a request calls. The path is compared in its normal form, because a server behind us may take other spellings for the same
+ * path and they must not be a way past the limits. For the same reason no length is too long: Envoy bounds all headers to 60 KiB, and
+ * the work is linear. Bodies never decide.
+ */
+export function routeOf(method: string, path: string): Route {
+  const usual = method === 'POST' ? USUAL.get(path) : undefined;
+  if (usual !== undefined) return usual;
+  const { candidates, prefix } = withoutPrefixes(normalPath(path));
+  const family = familyOf(candidates, prefix);
+  const api = method === 'POST' ? firstOf(candidates, (candidate) => firstOf(TABLES, (table) => table(candidate))) : null;
+  if (api !== null) return { kind: 'metered', api, family: familyOfApi(api) };
+  const what = firstOf(candidates, unmeteredKind) ?? (prefix === null ? null : 'pass_through');
+  return what === null ? { kind: 'unknown', family } : { kind: 'unmetered', what, family };
 }
 
-/** `/openai/deployments/MODEL/…` (Azure) and `/engines/MODEL/…`, which LiteLLM serves too; a model's name may hold slashes. */
-function deploymentOf(path: string): WireApi | null {
-  const prefix = DEPLOYMENTS.find((start) => path.startsWith(start));
-  if (prefix === undefined) return null;
-  for (const [end, api] of ENDS) {
-    if (path.endsWith(end) && path.length > prefix.length + end.length) return openaiDeployment(api, path.slice(prefix.length, -end.length));
-  }
-  return null;
+/** A refusal in the words of that family. */
+export function refusalOf(family: Family, refusal: Refusal): LocalAnswer {
+  return family === 'anthropic' ? anthropicRefusal(refusal) : openAiRefusal(refusal);
 }
 
 /** Without query and fragment, percent escapes decoded once, no empty or dot segments, no slash at the end. Case stays. */
@@ -52,4 +77,71 @@ export function normalPath(path: string): string {
 /** Each escape of one ASCII character; all others stay as they are. */
 function decoded(path: string): string {
   return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+}
+
+/**
+ * The path as it is, then without each prefix, one after the other, and last from its version on: a gateway may be mounted under any
+ * name. `prefix`: the first one that hands to a provider.
+ */
+function withoutPrefixes(path: string): { candidates: readonly string[]; prefix: string | null } {
+  const candidates = [path];
+  let prefix: string | null = null;
+  let rest = path;
+  for (let i = 0; i < MAX_PREFIXES; i++) {
+    const end = rest.indexOf('/', 1);
+    const first = rest.slice(1, end < 0 ? undefined : end);
+    const passes = PASS_THROUGH.has(first);
+    if (!passes && !MOUNTS.has(first)) break;
+    if (passes) prefix ??= first;
+    if (end < 0) break;
+    rest = rest.slice(end);
+    candidates.push(rest);
+  }
+  const version = path.lastIndexOf('/v1/');
+  if (version > 0) candidates.push(path.slice(version));
+  return { candidates, prefix };
+}
+
+function firstOf<A, B>(values: readonly A[], look: (value: A) => B | null): B | null {
+  for (const value of values) {
+    const found = look(value);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+const FAMILY_OF_PREFIX: Readonly<Record<string, Family>> = {
+  anthropic: 'anthropic', bedrock: 'bedrock', gemini: 'gemini', google_ai_studio: 'gemini', 'vertex-ai': 'gemini', vertex_ai: 'gemini',
+};
+/** How paths of a family begin, wherever they are mounted. */
+const FAMILY_STARTS: readonly (readonly [Family, RegExp])[] = [
+  ['anthropic', /^(\/v1)?\/(messages(\/|$)|complete$)/],
+  ['bedrock', /^\/(model|guardrail|model-invocation-jobs?|async-invoke|model-customization-jobs)(\/|$)/],
+  ['gemini', /^\/v1beta\d*\/(?!openai\/)|^\/v1\/projects\/|^\/(v1\/)?(models|tunedModels)\/[^/]+:|BidiGenerateContent|^\/upload\/v1/],
+  ['ollama', /^\/api\/(chat|generate|embed|embeddings|pull|push|create|copy|delete|show)$/],
+];
+
+function familyOf(candidates: readonly string[], prefix: string | null): Family {
+  const named = prefix === null ? undefined : FAMILY_OF_PREFIX[prefix];
+  if (named !== undefined) return named;
+  return FAMILY_STARTS.find(([, start]) => candidates.some((candidate) => start.test(candidate)))?.[0] ?? 'openai';
+}
+
+function familyOfApi({ api }: WireApi): Family {
+  const name = api.slice(0, api.indexOf('-'));
+  return name === 'anthropic' || name === 'bedrock' || name === 'gemini' || name === 'ollama' ? name : 'openai';
+}
+
+const DEPLOYMENTS = ['/openai/deployments/', '/engines/'];
+const ENDS: readonly (readonly [string, Api])[] = [['/chat/completions', 'openai-chat'], ['/completions', 'openai-completions']];
+
+function openaiRoute(path: string): WireApi | null {
+  if (path === '/v1/chat/completions' || path === '/chat/completions') return openaiChat;
+  if (path === '/v1/completions' || path === '/completions') return openaiCompletions;
+  const prefix = DEPLOYMENTS.find((start) => path.startsWith(start));
+  if (prefix === undefined) return null;
+  for (const [end, api] of ENDS) {
+    if (path.endsWith(end) && path.length > prefix.length + end.length) return openaiDeployment(api, path.slice(prefix.length, -end.length));
+  }
+  return null;
 }

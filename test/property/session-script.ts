@@ -66,6 +66,8 @@ export function troubledStore(clock: () => Clock, { reserveDelaysMs, reserveFaul
     snapshot: (...asked) => store.snapshot(...asked),
     isIdle: (...asked) => store.isIdle(...asked),
     recentEvents: (limit) => store.recentEvents(limit),
+    saveLearned: (states) => store.saveLearned(states),
+    loadLearned: () => store.loadLearned(),
     onCapacityFreed: (listener) => store.onCapacityFreed(listener),
     close: () => store.close(),
   };

@@ -9,6 +9,7 @@ import { createEstimator } from '../../src/estimate/estimator.js';
 import { sha256Hex } from '../../src/lib/hash.js';
 import { VirtualClock } from '../../src/lib/virtual-clock.js';
 import { createMemoryStore } from '../../src/stores/memory.js';
+import { UNMETERED } from './policies.js';
 
 /** An observer that remembers what it was told. */
 export class Witness implements Observer {
@@ -36,7 +37,7 @@ export { limit, tenant } from './policies.js';
 /** A policy with these tenants; anonymous and unknown keys are refused. */
 export function policyOf(tenants: Tenant[], more: Partial<Omit<Policy, 'identity'>> & { identity?: Partial<Policy['identity']> } = {}): Policy {
   return {
-    enforcement: 'enforce' as Enforcement, unknownPaths: 'pass', maxBodyBytes: 1_000_000, unknownOutputTokens: 100,
+    enforcement: 'enforce' as Enforcement, unknownPaths: 'pass', unmetered: UNMETERED, background: 'meter', maxBodyBytes: 1_000_000, unknownOutputTokens: 100,
     maxOutputTokens: () => null, asksForUsage: () => true,
     ...more,
     tenants: new Map(tenants.map((each) => [each.id, each])),

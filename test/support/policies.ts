@@ -1,3 +1,4 @@
+import type { Policy } from '../../src/domain/policy.js';
 import type { Limit, LimitDimension, Tenant } from '../../src/domain/tenant.js';
 import { globMatcher } from '../../src/lib/glob.js';
 
@@ -14,3 +15,9 @@ export function limit(dimension: LimitDimension, amount: number, more: Partial<L
 export function tenant(id: string, limits: readonly Limit[] = [], more: Partial<Tenant> = {}): Tenant {
   return { id, parentId: null, label: id, allowsModel: () => true, limits, enforcement: null, ...more };
 }
+
+/** What becomes of requests that can't be metered, as by default. */
+export const UNMETERED: Policy['unmetered'] = {
+  count_tokens: 'pass', realtime: 'reject', batches: 'reject', files: 'pass', media: 'pass', assistants: 'reject', fine_tuning: 'reject',
+  moderations: 'pass', pass_through: 'reject', other: 'reject',
+};

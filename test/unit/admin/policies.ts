@@ -1,6 +1,8 @@
 import type { Policy } from '../../../src/domain/policy.js';
 import type { Tenant } from '../../../src/domain/tenant.js';
 
+import { UNMETERED } from '../../support/policies.js';
+
 export { limit, tenant } from '../../support/policies.js';
 
 export function policy(tenants: readonly Tenant[], changes: Partial<Policy> = {}): Policy {
@@ -16,6 +18,8 @@ export function policy(tenants: readonly Tenant[], changes: Partial<Policy> = {}
       jwt: null,
     },
     unknownPaths: 'pass',
+    unmetered: UNMETERED,
+    background: 'meter',
     maxBodyBytes: 1_000_000,
     unknownOutputTokens: 1_000,
     maxOutputTokens: () => null,

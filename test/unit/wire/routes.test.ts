@@ -1,7 +1,17 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { routeOf } from '../../../src/wire/routes.js';
 
-describe('the API a request calls', () => {
+const apiOf = (method: string, path: string): string | null => {
+  const route = routeOf(method, path);
+  return route.kind === 'metered' ? route.api.api : null;
+};
+const kindOf = (path: string, method = 'POST'): string => {
+  const route = routeOf(method, path);
+  return route.kind === 'unmetered' ? route.what : route.kind;
+};
+
+describe('the API a request calls (point 1)', () => {
   it.each([
     '/v1/chat/completions',
     '/chat/completions',
@@ -17,38 +27,151 @@ describe('the API a request calls', () => {
     `/v1/chat/completions?x=${'y'.repeat(3000)}`,
     `${'/'.repeat(3000)}v1/chat/completions`,
     `/v1/${'./'.repeat(3000)}chat/completions`,
+    '/api/v1/chat/completions',
+    '/api/chat/completions',
+    '/v1/v1/chat/completions',
+    '/v1beta/openai/chat/completions',
+    '/inference/v1/chat/completions',
+    '/openai_passthrough/v1/chat/completions',
+    '/openrouter/api/v1/chat/completions',
+    '/vllm/v1/chat/completions',
+    '/mistral/v1/chat/completions',
+    '/azure_ai/openai/v1/chat/completions',
+    '/any/mount/point/v1/chat/completions',
   ])('knows %s as chat completions', (path) => {
-    expect(routeOf('POST', path)?.api).toBe('openai-chat');
+    expect(apiOf('POST', path)).toBe('openai-chat');
   });
 
-  it.each(['/v1/completions', '/completions', '/completions/?a=b'])('knows %s as completions', (path) => {
-    expect(routeOf('POST', path)?.api).toBe('openai-completions');
+  it.each(['/v1/completions', '/completions', '/completions/?a=b', '/vllm/v1/completions'])('knows %s as completions', (path) => {
+    expect(apiOf('POST', path)).toBe('openai-completions');
   });
 
-  it.each(['/', '', '/v1/models', '/v1/Chat/Completions', '/v1/chat/completions/abc', '/v1/responses', '/xv1/completions', '/%%%', `/${'a/'.repeat(5000)}completions`])(
-    'does not know %s',
+  it.each(['/', '', '/v1/models', '/v1/Chat/Completions', '/v1/chat/completions/abc', '/xv1/completions', '/%%%', `/${'a/'.repeat(5000)}completions`, '/v1/responses/r1/cancel'])(
+    'knows nothing of %s',
     (path) => {
-      expect(routeOf('POST', path)).toBeNull();
+      expect(kindOf(path)).toBe('unknown');
     },
   );
 
   it('knows POST only', () => {
-    for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'post']) expect(routeOf(method, '/v1/chat/completions')).toBeNull();
+    for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'post']) expect(apiOf(method, '/v1/chat/completions')).toBeNull();
   });
 
   it.each([
     ['/openai/deployments/gpt-4.1/chat/completions?api-version=2024-10-21', 'openai-chat', 'gpt-4.1'],
+    ['/azure/openai/deployments/gpt-4.1/chat/completions?api-version=2024-10-21', 'openai-chat', 'gpt-4.1'],
     ['/engines/org/gpt-4.1/chat/completions', 'openai-chat', 'org/gpt-4.1'],
     ['//openai%2Fdeployments/gpt-4.1/completions/', 'openai-completions', 'gpt-4.1'],
   ])('takes the model from the path %s, whatever the body says: no way past a model’s limits', (path, name, model) => {
-    const api = routeOf('POST', path);
-    expect(api?.api).toBe(name);
+    const route = routeOf('POST', path);
+    if (route.kind !== 'metered') throw new Error(`${path} is ${route.kind}`);
+    expect(route.api.api).toBe(name);
     for (const said of [{ model: 'cheap' }, {}]) {
-      expect(api?.parseRequest(Buffer.from(JSON.stringify({ ...said, messages: [], prompt: '' })))).toMatchObject({ ok: true, facts: { model } });
+      expect(route.api.parseRequest(Buffer.from(JSON.stringify({ ...said, messages: [], prompt: '' })))).toMatchObject({ ok: true, facts: { model } });
     }
   });
 
-  it.each(['/openai/deployments//completions', '/engines/completions', '/openai/deployments/m/embeddings'])('does not know %s', (path) => {
-    expect(routeOf('POST', path)).toBeNull();
+  it.each([
+    ['/v1/messages', 'anthropic-messages', 'anthropic'],
+    ['/anthropic/v1/messages', 'anthropic-messages', 'anthropic'],
+    ['/claude_code_gateway/v1/messages?beta=true', 'anthropic-messages', 'anthropic'],
+  ])('%s is %s', (path, api, family) => {
+    expect(apiOf('POST', path)).toBe(api);
+    expect(routeOf('POST', path).family).toBe(family);
+  });
+});
+
+describe('what is known and not metered (no unmetered holes)', () => {
+  it.each([
+    ['/v1/messages/count_tokens', 'count_tokens'],
+    ['/anthropic/v1/messages/count_tokens?beta=true', 'count_tokens'],
+    ['/model/anthropic.claude-sonnet-4%3A0/count-tokens', 'count_tokens'],
+    ['/bedrock/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ax%2Fy/count-tokens', 'count_tokens'],
+    ['/v1beta/models/gemini-2.5-flash:countTokens?key=x', 'count_tokens'],
+    ['/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict', 'count_tokens'],
+    ['/tokenize', 'count_tokens'],
+    ['/detokenize', 'count_tokens'],
+    ['/apply-template', 'count_tokens'],
+    ['/v1/responses/input_tokens', 'count_tokens'],
+    ['/utils/token_counter', 'count_tokens'],
+    ['/v1/realtime?model=gpt-realtime', 'realtime'],
+    ['/openai/v1/realtime/client_secrets', 'realtime'],
+    ['/openai/realtime?api-version=1&deployment=d', 'realtime'],
+    ['/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=x', 'realtime'],
+    ['/vertex_ai/live', 'realtime'],
+    ['/model/amazon.nova-sonic-v1:0/invoke-with-bidirectional-stream', 'realtime'],
+    ['/v1/batches', 'batches'],
+    ['/batches/b1/cancel', 'batches'],
+    ['/azure/v1/batches', 'batches'],
+    ['/openai/batches?api-version=1', 'batches'],
+    ['/v1/messages/batches', 'batches'],
+    ['/v1beta/models/gemini-2.5-flash:batchGenerateContent', 'batches'],
+    ['/v1/projects/p/locations/l/batchPredictionJobs', 'batches'],
+    ['/model-invocation-job', 'batches'],
+    ['/async-invoke', 'batches'],
+    ['/v1/files', 'files'],
+    ['/upload/v1beta/files', 'files'],
+    ['/v1/uploads/u1/parts', 'files'],
+    ['/v1/vector_stores/v/search', 'files'],
+    ['/v1beta/cachedContents', 'files'],
+    ['/v1/images/generations', 'media'],
+    ['/openai/deployments/dall-e/images/generations', 'media'],
+    ['/v1/audio/transcriptions', 'media'],
+    ['/v1/videos', 'media'],
+    ['/v1/projects/p/locations/l/publishers/google/models/imagen-4:predict', 'media'],
+    ['/v1/threads/t/runs', 'assistants'],
+    ['/v1/assistants', 'assistants'],
+    ['/v1beta/interactions', 'assistants'],
+    ['/a2a/agent/message/send', 'assistants'],
+    ['/v1/fine_tuning/jobs', 'fine_tuning'],
+    ['/v1/moderations', 'moderations'],
+    ['/guardrail/g/version/1/apply', 'moderations'],
+    ['/langfuse/api/public/ingestion', 'pass_through'],
+    ['/cohere/v3/whatever', 'pass_through'],
+    ['/openai/v1/some/new/thing', 'pass_through'],
+    ['/gemini', 'pass_through'],
+    ['/cohere/v2/chat', 'other'],
+    ['/v1/complete', 'other'],
+    ['/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:predict', 'other'],
+    ['/generate', 'other'],
+    ['/v1/responses/compact', 'other'],
+    ['/team/chat/completions', 'other'],
+  ])('%s is %s', (path, kind) => {
+    expect(kindOf(path)).toBe(kind);
+  });
+
+  it('other methods than POST are no way around it', () => {
+    expect(kindOf('/v1/batches', 'PUT')).toBe('batches');
+    expect(kindOf('/anthropic/v1/messages', 'PATCH')).toBe('pass_through');
+  });
+
+  it('names that every object has are no prefixes', () => {
+    for (const path of ['/constructor/x', '/__proto__/v2/x', '/toString']) expect(kindOf(path)).toBe('unknown');
+  });
+});
+
+const escaped = (char: string, upper: boolean): string => {
+  const hex = char.charCodeAt(0).toString(16).padStart(2, '0');
+  return `%${upper ? hex.toUpperCase() : hex}`;
+};
+const letters = (segment: string): fc.Arbitrary<string> =>
+  fc.array(fc.constantFrom('plain', 'plain', 'lower', 'upper'), { minLength: segment.length, maxLength: segment.length }).map((ways) =>
+    ways.map((way, i) => (way === 'plain' ? segment[i]! : escaped(segment[i]!, way === 'upper'))).join(''),
+  );
+/** Ways to spell a path that a server may take for the same one. */
+const spelled = (path: string): fc.Arbitrary<string> =>
+  fc.tuple(
+    ...path.split('/').slice(1).map((segment) => fc.tuple(fc.constantFrom('/', '/', '//', '/./', '/x/../', '\\', '/%2e/', '/a/b/%2E%2e/../', '%2f'), letters(segment))),
+  ).chain((parts) => fc.constantFrom('', '/', '//', '?', '?a=b', '#x', '/?a=/../', '/./').map((end) => `/${parts.flat().join('')}${end}`));
+
+describe('every spelling of a metered path stays metered', () => {
+  const prefixes = ['', '/api', '/v1', '/openai', '/anthropic', '/vllm', '/azure', '/mistral', '/some/mount'];
+  it.each([['/v1/chat/completions', 'openai-chat'], ['/v1/messages', 'anthropic-messages'], ['/v1/completions', 'openai-completions']])('%s', (path, api) => {
+    fc.assert(
+      fc.property(fc.constantFrom(...prefixes).chain((prefix) => spelled(`${prefix}${path}`)), (spelling) => {
+        expect(apiOf('POST', spelling)).toBe(api);
+      }),
+      { numRuns: 500 },
+    );
   });
 });

@@ -1,0 +1,49 @@
+import type { RequestLabels } from '../domain/decision.js';
+import type { RequestFacts, Work } from '../domain/request.js';
+
+type Headers = ReadonlyMap<string, string>;
+
+/** Longest session or merge key that is kept, in UTF-16 units. */
+export const MAX_LABEL_LENGTH = 256;
+const MAX_RETRIES = 1000;
+
+const FIRST_SESSION_HEADERS = ['x-tokenweir-session', 'x-litellm-trace-id', 'x-litellm-session-id'];
+const VENDOR_SESSION = /^x-[a-z0-9]+(-[a-z0-9]+)*-session-id$/;
+const LAST_SESSION_HEADERS = ['x-session-id', 'session-id'];
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** What a request's headers say of it, and its body where they say nothing. */
+export function requestLabels(headers: Headers, facts: Pick<RequestFacts, 'session' | 'work'>): RequestLabels {
+  return {
+    session: sessionOf(headers) ?? printable(facts.session ?? undefined),
+    mergeKey: printable(headers.get('idempotency-key')),
+    retry: retryOf(headers.get('x-stainless-retry-count')),
+    work: workOf(headers.get('x-tokenweir-work')) ?? facts.work ?? 'interactive',
+  };
+}
+
+/** Clients and gateways name the session in many ways: ours first, the least specific last. */
+function sessionOf(headers: Headers): string | null {
+  const vendors = [...headers.keys()].filter((name) => VENDOR_SESSION.test(name)).sort();
+  for (const name of [...FIRST_SESSION_HEADERS, ...vendors, ...LAST_SESSION_HEADERS]) {
+    const session = printable(headers.get(name));
+    if (session !== null) return session;
+  }
+  return null;
+}
+
+/** Cut, and without what can't be printed; null where nothing is left. */
+function printable(value: string | undefined): string | null {
+  const text = (value ?? '').slice(0, MAX_LABEL_LENGTH).replace(UNPRINTABLE, '').trim();
+  return text === '' ? null : text;
+}
+
+function retryOf(value: string | undefined): number | null {
+  return value !== undefined && /^\d{1,4}$/.test(value) ? Math.min(MAX_RETRIES, Number(value)) : null;
+}
+
+/** Any other word is none: a typing error must not change who waits. */
+function workOf(value: string | undefined): Work | null {
+  const word = value?.trim().toLowerCase();
+  return word === 'interactive' || word === 'background' ? word : null;
+}
