@@ -1,4 +1,4 @@
-import type { Script, ScriptedAnswer, ScriptRequest } from '../../src/upstream/script.js';
+import type { RawAnswer, Script, ScriptedAnswer, ScriptRequest } from '../../src/upstream/script.js';
 import { anthropicAnswer } from './answers/anthropic.js';
 import { bedrockAnswer } from './answers/bedrock.js';
 import { geminiAnswer } from './answers/gemini.js';
@@ -7,7 +7,7 @@ import { openaiAnswer } from './answers/openai.js';
 import { whole } from './answers/said.js';
 
 /** Decides about a request before the scripts of the APIs do; null leaves it to them. */
-export type Special = (request: ScriptRequest, path: string) => ScriptedAnswer | null;
+export type Special = (request: ScriptRequest, path: string) => ScriptedAnswer | RawAnswer | null;
 
 /**
  * An upstream that serves every API by its path, with what each documents: the same words and the same counts (`answers/said.ts`),

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { hashKey } from '../../src/config/hash-key.js';
 import type { LedgerEvent } from '../../src/domain/lease.js';
 import { HeldClock } from './held-clock.js';
-import { startRig, type Rig } from './rig.js';
+import { startRig, type Rig, type RigOptions } from './rig.js';
 import { scriptedUpstream, type Special } from './scripted-upstream.js';
 
 export interface SdkRig extends Rig {
@@ -21,7 +21,7 @@ export const tenant = (id: string, limits: string): string => `  - { id: ${id}, 
 /** `wide` is never refused, `tight` may ask once a minute, `tiny` can never have more than ten tokens. */
 const SDK_TENANTS = `tenants:\n${tenant('wide', '{ tokensPerMinute: 6000000 }')}${tenant('tight', '{ requestsPerMinute: 1 }')}${tenant('tiny', '{ tokensPerMinute: 10 }')}`;
 
-export interface SdkRigOptions {
+export interface SdkRigOptions extends Pick<RigOptions, 'edit'> {
   readonly envoyConfig?: string;
   /** Put before the tenants. */
   readonly more?: string;
@@ -31,9 +31,9 @@ export interface SdkRigOptions {
 }
 
 /** The whole program with a real Envoy and a scripted upstream, on a clock that stands still. */
-export async function startSdkRig({ envoyConfig = 'envoy.yaml', more = '', tenants = '', special }: SdkRigOptions = {}): Promise<SdkRig> {
+export async function startSdkRig({ envoyConfig = 'envoy.yaml', more = '', tenants = '', special, edit }: SdkRigOptions = {}): Promise<SdkRig> {
   const clock = new HeldClock();
-  const rig = await startRig(`${more}${SDK_TENANTS}${tenants}`, { envoyConfig, upstream: { script: scriptedUpstream(special) } }, undefined, clock);
+  const rig = await startRig(`${more}${SDK_TENANTS}${tenants}`, { envoyConfig, edit, upstream: { script: scriptedUpstream(special) } }, undefined, clock);
   const ids = async () => new Set((await rig.settled()).map(({ leaseId }) => leaseId));
   return {
     ...rig, clock,
