@@ -3,14 +3,27 @@ import type { Answer, Counted } from './answer.js';
 import { Leaves, type Leaf } from './leaves.js';
 import { Shape, type Slot } from './shape.js';
 
-/** Shapes that are kept: a stream alternates between few, those of its choices say. */
-const MAX_SHAPES = 4;
+/** Shapes that are known: a stream alternates between few, those of its choices say. */
+const MAX_KNOWN = 4;
 /** Longer parts are no examples. */
 const MAX_EXAMPLE_BYTES = 4096;
 const MAX_SLOTS = 64;
 /** Shapes that may be learned for nothing, and parts that each further one must have saved. */
 const FREE_LESSONS = 8;
 const PARTS_PER_LESSON = 8;
+
+/** A shape, and what to take where other parts came since. */
+interface Known {
+  readonly shape: Shape;
+  readonly part: JsonObject;
+  readonly event: string | null;
+}
+
+/** How a part stands in the stream: the bytes of it and its framing, which end in an LF, and where its JSON begins, all on one line. */
+export interface Example {
+  readonly bytes: Buffer;
+  readonly start: number;
+}
 
 /**
  * Knows the parts of a stream that differ from one seen before in nothing but their output texts and in values that the answer does not
@@ -19,7 +32,9 @@ const PARTS_PER_LESSON = 8;
  * What an answer looks at is seen, not guessed: it takes the example again in a watched form, and once more with its texts exchanged.
  */
 export class Familiar {
-  #shapes: Shape[] = [];
+  #known: Known[] = [];
+  /** The answer is as it was after this part, but for texts. */
+  #last: Known | null = null;
   #lessons = 0;
   #parts = 0;
 
@@ -32,35 +47,47 @@ export class Familiar {
   /** Takes the familiar parts that follow each other from `from` on; returns the offset behind them. */
   skip(bytes: Buffer, from: number, to: number): number {
     let at = from;
-    for (let end = this.#take(bytes, at, to); end >= 0; end = this.#take(bytes, at, to)) at = end;
+    for (let end = this.#skipOne(bytes, at, to); end >= 0; end = this.#skipOne(bytes, at, to)) at = end;
     return at;
   }
 
-  #take(bytes: Buffer, from: number, to: number): number {
-    const shapes = this.#shapes;
-    for (let i = 0; i < shapes.length; i++) {
-      const shape = shapes[i]!;
-      const end = shape.match(bytes, from, to);
+  /** Has the answer take a part, and learns from it. `example`: null where that can't be done. Returns how many texts it counted. */
+  take(part: JsonObject, event: string | null, example: Example | null): number {
+    const { texts, outputPieces } = this.answer;
+    this.answer.take(part, event);
+    this.#last = null;
+    const counted = this.answer.texts - texts;
+    if (counted > 0 && example !== null) this.#learn(part, event, example, counted, this.answer.outputPieces - outputPieces);
+    return counted;
+  }
+
+  #skipOne(bytes: Buffer, from: number, to: number): number {
+    for (let i = 0; i < this.#known.length; i++) {
+      const known = this.#known[i]!;
+      const end = known.shape.match(bytes, from, to);
       if (end < 0 || end - from > this.maxBytes) continue;
-      shape.count(bytes, this.answer);
+      if (known !== this.#last && !this.#isAsLast(known, i)) return -1;
+      known.shape.count(bytes, this.answer);
       this.#parts++;
-      if (i > 0) {
-        shapes[i] = shapes[0]!;
-        shapes[0] = shape;
-      }
       return end;
     }
     return -1;
   }
 
-  /**
-   * Learns from a part that was just taken. `example`: its bytes in the stream, with its framing, ending in an LF; its JSON begins
-   * at `start`, all on one line. `texts` and `pieces`: how many of them it counted.
-   */
-  learn(example: Buffer, start: number, part: JsonObject, event: string | null, texts: number, pieces: number): void {
-    if (texts === 0 || example.length > MAX_EXAMPLE_BYTES || this.#lessons >= FREE_LESSONS + this.#parts / PARTS_PER_LESSON) return;
+  /** Other parts came since: what the known one tells beside its texts counts again. False: it would count other things now. */
+  #isAsLast(known: Known, index: number): boolean {
+    const { texts, pieces } = this.answer.rehearse(known.part, known.event);
+    const same = texts.length === known.shape.counted.length && pieces === known.shape.pieces;
+    this.#known.splice(index, 1);
+    if (same) this.#known.unshift(known);
+    this.#last = same ? known : null;
+    return same;
+  }
+
+  #learn(part: JsonObject, event: string | null, { bytes, start }: Example, texts: number, pieces: number): void {
+    if (bytes.length > MAX_EXAMPLE_BYTES || this.#lessons >= FREE_LESSONS + this.#parts / PARTS_PER_LESSON) return;
     this.#lessons++;
-    const leaves = Leaves.of(example, start, part);
+    const leaves = Leaves.of(bytes, start, part);
     if (leaves === null) return;
     const counted = this.#countedLeaves(leaves, part, event, texts, pieces);
     // Whatever the watched parts left behind in the answer goes as it came: the last value wins.
@@ -68,8 +95,9 @@ export class Familiar {
     if (counted === null || again.pieces !== pieces || again.texts.length !== texts) return;
     const slotted = leaves.all.filter((leaf) => counted.includes(leaf) || !leaf.read);
     if (slotted.length > MAX_SLOTS) return;
-    const shape = new Shape(example, slotted.map((leaf) => slotOf(leaf, counted)), counted.map((leaf) => slotted.indexOf(leaf)), pieces);
-    this.#shapes = [shape, ...this.#shapes.slice(0, MAX_SHAPES - 1)];
+    const shape = new Shape(bytes, slotted.map((leaf) => slotOf(leaf, counted)), counted.map((leaf) => slotted.indexOf(leaf)), pieces);
+    this.#last = { shape, part, event };
+    this.#known = [this.#last, ...this.#known.slice(0, MAX_KNOWN - 1)];
   }
 
   /** The leaves whose texts are counted, in the order of counting; null where that cannot be told. */

@@ -67,8 +67,6 @@ export class LinesReader implements ResponseReader {
       this.reading.unreadable = true;
       return;
     }
-    const { texts, outputPieces } = this.reading;
-    this.reading.take(part, null);
-    if (bom === 0 && line[line.length - 1] === LF) this.#familiar.learn(line, 0, part, null, this.reading.texts - texts, this.reading.outputPieces - outputPieces);
+    this.#familiar.take(part, null, bom === 0 && line[line.length - 1] === LF ? { bytes: line, start: 0 } : null);
   }
 }

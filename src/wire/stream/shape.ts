@@ -100,10 +100,10 @@ export class Shape {
   #string(bytes: Buffer, start: number, to: number, slot: number): number {
     let at = start;
     let seen = ASCII;
-    let kind = STOP;
-    while (at < to && (kind = IN_STRING[bytes[at]!]!) < STOP) {
+    for (; at < to; at++) {
+      const kind = IN_STRING[bytes[at]!]!;
+      if (kind === STOP) break;
       seen |= kind;
-      at++;
     }
     if (at >= to) return -1;
     let unescaped: string | null = null;

@@ -142,12 +142,8 @@ export class SseReader implements ResponseReader {
       this.reading.unreadable = true;
       return false;
     }
-    const { texts, outputPieces } = this.reading;
-    this.reading.take(part, name);
-    const counted = this.reading.texts - texts;
-    // What the client needs to see is never ours.
-    if (counted === 0) return this.reading.isOurs(part);
-    if (learnable) this.#familiar.learn(event, dataStart(event), part, name, counted, this.reading.outputPieces - outputPieces);
-    return false;
+    const counted = this.#familiar.take(part, name, learnable ? { bytes: event, start: dataStart(event) } : null);
+    // What has an output text is the client's.
+    return counted === 0 && this.reading.isOurs(part);
   }
 }
