@@ -6,13 +6,13 @@ import { member } from './proto.js';
 /** Adds one turn of the conversation, or whatever the client sent in its place. */
 export function takeContent(content: Json, prompt: PromptCollector): void {
   if (isObject(content)) prompt.message({ role: content['role'], parts: partsOf(content['parts'], prompt) });
-  else prompt.value('contents', content);
+  else prompt.value('text', content);
 }
 
 /** What stands in a `Content` that is no turn: of the system, or to be embedded. Texts and lists of parts are taken as well. */
 export function shownContent(content: Json, prompt: PromptCollector): Json {
   if (Array.isArray(content)) return content.map((item) => shownContent(item, prompt));
-  if (!isObject(content)) return content;
+  if (!isObject(content)) return { text: content };
   return content['parts'] === undefined ? shownPart(content, prompt) : partsOf(content['parts'], prompt);
 }
 
@@ -41,7 +41,8 @@ function takeFile(rest: JsonObject, file: JsonObject, prompt: PromptCollector): 
   const uri = member(file, 'fileUri');
   const type = member(file, 'mimeType');
   const isImage = typeof type === 'string' && type.startsWith('image/');
-  if (isImage || typeof uri !== 'string' || uri.length > MAX_REFERENCE_LENGTH) return { ...rest, fileData: { mimeType: type, type: 'file', fileUri: uri } };
+  const isTooLong = typeof uri === 'string' && uri.length > MAX_REFERENCE_LENGTH;
+  if (isImage || isTooLong) return { ...rest, fileData: { mimeType: type, type: 'file', fileUri: uri } };
   prompt.reference('file', uri);
   return rest;
 }

@@ -1,7 +1,7 @@
 import type { ParsedRequest, PromptSink } from '../../domain/request.js';
 import { NO_USAGE } from '../../domain/usage.js';
 import { Fields } from '../json/fields.js';
-import { isObject, listOf, parseObject, type Json, type JsonObject } from '../json/json.js';
+import { isObject, listOf, parseBody, type Json, type JsonObject } from '../json/json.js';
 import { PromptCollector } from '../prompt/collector.js';
 import { Answer, nameOf, tokenCount } from '../stream/answer.js';
 import { shownContent } from './contents.js';
@@ -14,10 +14,10 @@ const HOLDS: Record<EmbedMethod, string> = { embedContent: 'content', batchEmbed
 
 /** Reads a body that asks for embeddings. `model`: named by the path. Never throws. */
 export function parseEmbed(body: Buffer, method: EmbedMethod, model: string, sink?: PromptSink): ParsedRequest {
-  const parsed = parseObject(body);
+  const parsed = parseBody(body);
   if (!parsed.ok) return parsed;
   const fields = new Fields({ ...parsed.value, model });
-  const prompt = new PromptCollector(sink);
+  const prompt = new PromptCollector(sink, parsed.texts);
   const named = fields.model();
   const held = fields.required(HOLDS[method]);
   if (method !== 'embedContent' && held !== undefined && !Array.isArray(held)) fields.fail('wrong_type', HOLDS[method], `The field \`${HOLDS[method]}\` must be a list.`);
@@ -34,7 +34,9 @@ function takeItem(item: JsonObject, prompt: PromptCollector): void {
   prompt.value('text', item['text']);
   for (const kind of ['image', 'video'] as const) {
     const media = item[kind];
-    if (isObject(media)) prompt.value(kind, { type: kind, data: media['bytesBase64Encoded'], uri: media['gcsUri'] });
+    if (!isObject(media)) continue;
+    prompt.media(kind, media['bytesBase64Encoded']);
+    prompt.reference('file', media['gcsUri']);
   }
 }
 

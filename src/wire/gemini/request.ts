@@ -1,6 +1,6 @@
 import type { ParsedRequest, PromptSink } from '../../domain/request.js';
 import { Fields } from '../json/fields.js';
-import { isObject, listOf, parseObject, type Json, type JsonObject } from '../json/json.js';
+import { isObject, listOf, parseBody, type Json, type JsonObject } from '../json/json.js';
 import { PromptCollector } from '../prompt/collector.js';
 import { labelsOf } from '../prompt/labels.js';
 import { shownContent, takeContent } from './contents.js';
@@ -17,10 +17,10 @@ export interface Called {
 
 /** Reads a body of `generateContent` or `streamGenerateContent`. Never throws. */
 export function parseGenerateContent(body: Buffer, { model, stream }: Called, sink?: PromptSink): ParsedRequest {
-  const parsed = parseObject(body);
+  const parsed = parseBody(body);
   if (!parsed.ok) return parsed;
   const fields = new Fields({ ...parsed.value, model });
-  const prompt = new PromptCollector(sink);
+  const prompt = new PromptCollector(sink, parsed.texts);
   const configs = [parsed.value['generationConfig'], parsed.value['generation_config']].filter(isObject);
   const named = fields.model();
   const outputCapTokens = largestOf(fields, configs, 'maxOutputTokens');

@@ -29,7 +29,7 @@ export function readingOf(api: WireApi, framing: Framing, ...pieces: readonly (B
 /** The prompt's text as an engine sees it, in its order. */
 export function promptOf(api: WireApi, body: unknown): string {
   const pieces: string[] = [];
-  const parsed = api.parseRequest(bytesOf(body), { add: (piece) => void pieces.push(piece) });
+  const parsed = api.parseRequest(bytesOf(body), { add: (piece) => void pieces.push(piece), media: () => undefined });
   if (!parsed.ok) throw new Error(parsed.fault.message);
   return pieces.join('');
 }
