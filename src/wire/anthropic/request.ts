@@ -1,6 +1,6 @@
 import type { ParsedRequest, PromptSink } from '../../domain/request.js';
 import { Fields, MAX_COUNT } from '../json/fields.js';
-import { isObject, parseObject, type Json, type JsonObject } from '../json/json.js';
+import { isObject, parseBody, type Json, type JsonObject } from '../json/json.js';
 import { PromptCollector } from '../prompt/collector.js';
 import { labelsOf } from '../prompt/labels.js';
 import { messagesOf } from '../prompt/messages.js';
@@ -18,11 +18,11 @@ const NOTHING_IN_PATH: InPath = { model: null, stream: null };
  * is within it.
  */
 export function parseMessagesRequest(bytes: Buffer, inPath: InPath = NOTHING_IN_PATH, sink?: PromptSink): ParsedRequest {
-  const parsed = parseObject(bytes);
+  const parsed = parseBody(bytes);
   if (!parsed.ok) return parsed;
   const body = inPath.model === null ? parsed.value : { ...parsed.value, model: inPath.model };
   const fields = new Fields(body);
-  const prompt = new PromptCollector(sink);
+  const prompt = new PromptCollector(sink, parsed.texts);
   const model = fields.model();
   const stream = inPath.stream ?? fields.flag('stream');
   // Zero is a true zero: it fills the cache and generates nothing.

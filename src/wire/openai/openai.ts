@@ -1,25 +1,51 @@
-import type { Api } from '../../domain/request.js';
+import type { Api, ParsedRequest, PromptSink } from '../../domain/request.js';
 import type { WireApi } from '../../domain/wire.js';
-import { askForUsage } from './ask-for-usage.js';
-import { openAiRefusal } from './refusal.js';
-import { parseChatRequest, parseCompletionsRequest } from './request.js';
 import { responseReader } from '../stream/reader.js';
 import { OpenAiAnswer } from './answer.js';
+import { askForUsage } from './ask-for-usage.js';
+import { parseEmbeddingsRequest } from './embeddings.js';
+import { openAiRefusal } from './refusal.js';
+import { parseChatRequest, parseCompletionsRequest } from './request.js';
+import { ResponsesAnswer } from './responses-answer.js';
+import { parseResponsesRequest } from './responses-request.js';
 
-/** `POST /v1/chat/completions`. */
-export const openaiChat: WireApi = {
-  api: 'openai-chat',
-  parseRequest: (body, sink) => parseChatRequest(body, null, sink),
-  askForUsage,
-  responseReader: (options) => responseReader(new OpenAiAnswer(), options),
-  refuse: openAiRefusal,
+/** The APIs of OpenAI that are read. */
+export type OpenAiApi = 'openai-chat' | 'openai-completions' | 'openai-responses' | 'openai-embeddings';
+
+const PARSERS: Record<OpenAiApi, (body: Buffer, model: string | null, sink?: PromptSink) => ParsedRequest> = {
+  'openai-chat': parseChatRequest,
+  'openai-completions': parseCompletionsRequest,
+  'openai-responses': parseResponsesRequest,
+  'openai-embeddings': parseEmbeddingsRequest,
 };
 
-/** `POST /v1/completions`, the older API that takes one text. */
-export const openaiCompletions: WireApi = { ...openaiChat, api: 'openai-completions', parseRequest: (body, sink) => parseCompletionsRequest(body, null, sink) };
+/** `POST /v1/chat/completions`. */
+export const openaiChat = openaiApi('openai-chat', null);
 
-/** The same APIs under a path that names the model, as Azure's do: that model counts, whatever the body says. */
-export function openaiDeployment(api: Api, model: string): WireApi {
-  if (api === 'openai-chat') return { ...openaiChat, parseRequest: (body, sink) => parseChatRequest(body, model, sink) };
-  return { ...openaiCompletions, parseRequest: (body, sink) => parseCompletionsRequest(body, model, sink) };
+/** `POST /v1/completions`, the older API that takes one text. */
+export const openaiCompletions = openaiApi('openai-completions', null);
+
+/** `POST /v1/responses`, and `/v1/responses/compact`, which takes and tells the same. */
+export const openaiResponses = openaiApi('openai-responses', null);
+
+/**
+ * `POST /v1/embeddings`; also what vLLM serves at `/pooling` and `/classify` and llama.cpp at `/embedding`, which take the same
+ * bodies, or `content`, or `messages`.
+ */
+export const openaiEmbeddings = openaiApi('openai-embeddings', null);
+
+/** The API under a path that names the model, as Azure's do: that model counts, whatever the body says. Null: the body names it. */
+export function openaiApi(api: OpenAiApi, model: string | null): WireApi {
+  const tellsUnasked = api === 'openai-responses' || api === 'openai-embeddings';
+  return {
+    api,
+    parseRequest: (body, sink) => PARSERS[api](body, model, sink),
+    askForUsage: tellsUnasked ? () => [] : askForUsage,
+    responseReader: (options) => responseReader(api === 'openai-responses' ? new ResponsesAnswer() : new OpenAiAnswer(), options),
+    refuse: openAiRefusal,
+  };
 }
+
+
+/** As `openaiApi`. */
+export const openaiDeployment = (api: Api, model: string): WireApi => openaiApi(api === 'openai-chat' ? 'openai-chat' : 'openai-completions', model);

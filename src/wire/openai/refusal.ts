@@ -12,6 +12,7 @@ const PLAIN: Record<PlainRefusal['kind'], Omit<Shape, 'param'>> = {
   unauthenticated: { status: 401, type: 'authentication_error', code: 'invalid_api_key' },
   model_not_allowed: { status: 403, type: 'invalid_request_error', code: 'model_not_found' },
   bad_request: { status: 400, type: 'invalid_request_error', code: 'invalid_request' },
+  not_metered: { status: 403, type: 'invalid_request_error', code: 'not_metered' },
   unknown_path: { status: 404, type: 'invalid_request_error', code: 'unknown_url' },
   body_too_large: { status: 413, type: 'invalid_request_error', code: 'body_too_large' },
   unsupported_encoding: { status: 415, type: 'invalid_request_error', code: 'unsupported_encoding' },

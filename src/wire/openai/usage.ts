@@ -17,12 +17,12 @@ export class OpenAiUsage {
   #audioOut: number | null = null;
   #timings: { readonly input: number; readonly cached: number; readonly output: number } | null = null;
 
-  /** Takes a `usage` object. */
+  /** Takes a `usage` object, in the words of chat completions or in those of the newer Responses API. */
   take(usage: JsonObject): void {
-    const input = detailsOf(usage['prompt_tokens_details']);
-    const output = detailsOf(usage['completion_tokens_details']);
-    this.#prompt = tokenCount(usage['prompt_tokens']) ?? this.#prompt;
-    this.#completion = tokenCount(usage['completion_tokens']) ?? this.#completion;
+    const input = detailsOf(usage['prompt_tokens_details'] ?? usage['input_tokens_details']);
+    const output = detailsOf(usage['completion_tokens_details'] ?? usage['output_tokens_details']);
+    this.#prompt = tokenCount(usage['prompt_tokens']) ?? tokenCount(usage['input_tokens']) ?? this.#prompt;
+    this.#completion = tokenCount(usage['completion_tokens']) ?? tokenCount(usage['output_tokens']) ?? this.#completion;
     this.#total = tokenCount(usage['total_tokens']) ?? this.#total;
     this.#cached = tokenCount(input['cached_tokens']) ?? tokenCount(usage['prompt_cache_hit_tokens']) ?? tokenCount(usage['cached_tokens']) ?? this.#cached;
     this.#cacheWrite = tokenCount(input['cache_write_tokens']) ?? tokenCount(input['cache_creation_tokens']) ?? this.#cacheWrite;

@@ -1,5 +1,6 @@
 import { MAX_REFERENCE_LENGTH, type RequestFacts } from '../../domain/request.js';
 import { isObject, type JsonObject } from '../json/json.js';
+import { isMarker } from '../json/texts.js';
 
 /** Service tiers for work that nobody waits for. */
 const BACKGROUND_TIERS = new Set(['flex', 'batch']);
@@ -13,7 +14,7 @@ export function labelsOf(body: JsonObject, sessionFields: readonly string[] = ['
   const session = sessionFields.map((field) => metadata[field]).find((value) => value !== undefined && value !== null);
   const tier = body['service_tier'];
   return {
-    session: typeof session === 'string' && session !== '' && session.length <= MAX_REFERENCE_LENGTH ? session : null,
+    session: typeof session === 'string' && session !== '' && session.length <= MAX_REFERENCE_LENGTH && !isMarker(session) ? session : null,
     work: typeof tier === 'string' && BACKGROUND_TIERS.has(tier) ? 'background' : null,
   };
 }

@@ -52,7 +52,17 @@ export function figuresOf(reading: ResponseReading): string {
   return JSON.stringify([totalsOf(reading), [...reading.output], responseId, model, serviceTier, lines, sawError, complete, unreadable, outputPieces]);
 }
 
-/** What is counted of these texts, one behind the other. */
+/** What is counted of these texts, each of which stands apart: a prompt's. */
+export function textsOf(...texts: readonly string[]): Readonly<TextFeatures> {
+  const counter = new TextCounter();
+  for (const text of texts) {
+    counter.cut();
+    counter.add(text);
+  }
+  return counter.features;
+}
+
+/** What is counted of these pieces of one text: an output's. */
 export function countsOf(...texts: readonly string[]): Readonly<TextFeatures> {
   const counter = new TextCounter();
   for (const text of texts) counter.add(text);

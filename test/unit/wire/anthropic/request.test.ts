@@ -5,7 +5,7 @@ import { createEstimator } from '../../../../src/estimate/estimator.js';
 import { anthropicMessages, anthropicOnVertex } from '../../../../src/wire/anthropic/messages.js';
 import { anthropicRoute } from '../../../../src/wire/anthropic/routes.js';
 import { cases, WHERE } from '../handed.js';
-import { countsOf } from '../recorded.js';
+import { textsOf } from '../recorded.js';
 
 const HELLO = [{ role: 'user', content: 'hello' }];
 
@@ -37,12 +37,12 @@ describe('facts of a messages request', () => {
       service_tier: 'auto',
     });
     expect(read).toMatchObject({ api: 'anthropic-messages', model: 'claude-haiku-4-5', stream: true, usageRequested: false, outputCapTokens: 4096, choices: 1, background: false, session: 'user_1_account__session_2', work: null });
-    expect(read.prompt).toMatchObject({ messages: 1, tools: 0, tokenIds: 0, media: [], references: [], system: countsOf('Be brief.'), text: countsOf('Hello', ' you') });
+    expect(read.prompt).toMatchObject({ messages: 1, tools: 0, tokenIds: 0, media: [], references: [], system: textsOf('Be brief.'), text: textsOf('Hello', ' you') });
   });
 
   it('keep the system prompt apart, as a text, as blocks, and as a message', () => {
-    expect(said({ system: 'Be brief.' }).prompt).toMatchObject({ system: countsOf('Be brief.'), text: countsOf('hello') });
-    expect(said({ messages: [...HELLO, { role: 'system', content: 'Be brief.' }] }).prompt).toMatchObject({ messages: 2, system: countsOf('Be brief.'), text: countsOf('hello') });
+    expect(said({ system: 'Be brief.' }).prompt).toMatchObject({ system: textsOf('Be brief.'), text: textsOf('hello') });
+    expect(said({ messages: [...HELLO, { role: 'system', content: 'Be brief.' }] }).prompt).toMatchObject({ messages: 2, system: textsOf('Be brief.'), text: textsOf('hello') });
   });
 
   it('count calls of tools and their results, and thinking without its signature', () => {
@@ -52,14 +52,14 @@ describe('facts of a messages request', () => {
         { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', is_error: false, content: 'sun' }, { type: 'tool_result', tool_use_id: 'toolu_2', content: [{ type: 'text', text: 'rain' }] }] },
       ],
     }).prompt;
-    expect(prompt).toMatchObject({ messages: 2, media: [], text: countsOf('hm', 'look', '{"city":"Rome"}', 'sun', 'rain') });
+    expect(prompt).toMatchObject({ messages: 2, media: [], text: textsOf('hm', 'look', '{"city":"Rome"}', 'sun', 'rain') });
   });
 
   it('count tools and the schema apart, the schema under both of its names', () => {
     const tools = [{ name: 'f', description: 'does', input_schema: { type: 'object', properties: {} } }, { type: 'web_search_20250305', name: 'web_search', max_uses: 5 }];
     const schema = { type: 'object', properties: { a: { type: 'string' } } };
     for (const format of [{ output_config: { format: { type: 'json_schema', schema }, effort: 'low' } }, { output_format: { type: 'json_schema', schema } }]) {
-      expect(said({ tools, ...format }).prompt).toMatchObject({ tools: 2, toolText: countsOf(JSON.stringify(tools)), schema: countsOf(JSON.stringify(schema)), text: countsOf('hello') });
+      expect(said({ tools, ...format }).prompt).toMatchObject({ tools: 2, toolText: textsOf(JSON.stringify(tools)), schema: textsOf(JSON.stringify(schema)), text: textsOf('hello') });
     }
   });
 
@@ -69,12 +69,12 @@ describe('facts of a messages request', () => {
     const pdf = { type: 'document', title: 'T', source: { type: 'base64', media_type: 'application/pdf', data } };
     const prompt = user(image, pdf, { type: 'tool_result', tool_use_id: 't', content: [{ type: 'text', text: 'shot' }, image] });
     expect(prompt.media).toMatchObject([{ kind: 'image', bytes: 3000 }, { kind: 'file', bytes: 3000 }, { kind: 'image', bytes: 3000 }]);
-    expect(prompt.text).toEqual(countsOf('T', 'shot'));
+    expect(prompt.text).toEqual(textsOf('T', 'shot'));
   });
 
   it('have documents of text as text, and what is fetched by its address as media of unknown size', () => {
-    expect(user({ type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'plain words' } })).toMatchObject({ text: countsOf('plain words'), media: [] });
-    expect(user({ type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'plain words' }] } })).toMatchObject({ text: countsOf('plain words'), media: [] });
+    expect(user({ type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'plain words' } })).toMatchObject({ text: textsOf('plain words'), media: [] });
+    expect(user({ type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'plain words' }] } })).toMatchObject({ text: textsOf('plain words'), media: [] });
     expect(user({ type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } }).media).toMatchObject([{ kind: 'image', bytes: null }]);
   });
 
@@ -100,10 +100,11 @@ describe('facts of a messages request', () => {
   it('hand the prompt over in the order in which the model sees it', () => {
     const pieces: string[] = [];
     const body = { messages: [{ role: 'user', content: 'hello' }], system: 'be brief', tools: [{ name: 'f' }], model: 'm' };
-    anthropicMessages.parseRequest(Buffer.from(JSON.stringify(body)), { add: (piece) => pieces.push(piece) });
+    anthropicMessages.parseRequest(Buffer.from(JSON.stringify(body)), { add: (piece) => void pieces.push(piece), media: () => undefined });
     const whole = pieces.join('');
-    expect(['"name":"f"', 'be brief', 'user', 'hello'].map((part) => whole.indexOf(part))).toEqual([...['"name":"f"', 'be brief', 'user', 'hello'].map((part) => whole.indexOf(part))].sort((a, b) => a - b));
-    expect(whole).toContain('hello');
+    const places = ['"name":"f"', 'be brief', 'user', 'hello'].map((part) => whole.indexOf(part));
+    expect(places[0]).toBeGreaterThanOrEqual(0);
+    expect(places).toEqual([...places].sort((a, b) => a - b));
   });
 });
 
@@ -154,6 +155,6 @@ describe.skipIf(cases === null)(`faults that users reported${WHERE}`, () => {
     const parsed = anthropicMessages.parseRequest(Buffer.from(text));
     if (!parsed.ok) throw new Error(parsed.fault.message);
     expect(createEstimator().prompt('t', parsed.facts).tokens).toBeLessThanOrEqual(found.expected['input_estimate_max']!);
-    expect(parsed.facts.prompt).toMatchObject({ media: [{ kind: 'image', bytes: 300_000 }], text: countsOf('shot taken') });
+    expect(parsed.facts.prompt).toMatchObject({ media: [{ kind: 'image', bytes: 300_000 }], text: textsOf('shot taken') });
   });
 });
