@@ -38,6 +38,11 @@ export function isUpgrade({ method, headers }: Pick<RequestHead, 'method' | 'hea
   return headers.has('upgrade') || method === 'CONNECT';
 }
 
+/** What stands behind the question mark of a path; null without one. */
+export function queryOf(path: string): string | null {
+  return /^[^?#]*\?([^#]*)/.exec(path)?.[1] ?? null;
+}
+
 const OWN_PREFIXES = ['x-tokenweir-', 'x-pass-x-tokenweir-', 'x-pass-x-gateway-'];
 
 /**

@@ -1,7 +1,7 @@
 import { equalConstantTime, sha256Hex } from '../lib/hash.js';
 import type { JwtIdentity, Policy } from '../domain/policy.js';
 import type { Tenant } from '../domain/tenant.js';
-import type { RequestHead } from './head.js';
+import { queryOf, type RequestHead } from './head.js';
 import type { TemplateTenants } from './templates.js';
 
 /** Who a request is charged to. */
@@ -92,9 +92,7 @@ function credentials(headers: RequestHead['headers'], inQuery: readonly string[]
 
 /** Values of the query parameter `key`, as Google's APIs take it. */
 function queryKeys(path: string): string[] {
-  const start = path.indexOf('?');
-  if (start < 0) return [];
-  return new URLSearchParams(path.slice(start + 1).split('#', 1)[0]).getAll('key').filter((key) => key !== '');
+  return new URLSearchParams(queryOf(path) ?? '').getAll('key').filter((key) => key !== '');
 }
 
 function claimedTenantId(head: RequestHead, jwt: JwtIdentity): string | undefined {

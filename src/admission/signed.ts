@@ -1,4 +1,4 @@
-import { spoofedHeaders, type HeaderEdits, type RequestHead } from './head.js';
+import { queryOf, spoofedHeaders, type HeaderEdits, type RequestHead } from './head.js';
 
 /** Headers that a SigV4 signature covers. */
 export type SignedHeaders = ReadonlySet<string>;
@@ -16,9 +16,9 @@ export function signedHeadersOf(head: RequestHead): SignedHeaders | null {
   const authorization = head.headers.get('authorization');
   if (KEYS.some((name) => head.headers.has(name))) return null;
   if (authorization !== undefined) return AUTHORIZATION.test(authorization) ? namesIn(/SignedHeaders=([^,\s]*)/i.exec(authorization)?.[1]) : null;
-  const query = /\?[^#]*/.exec(head.path)?.[0];
-  if (query === undefined || !/[?&]X-Amz-Signature=/i.test(query)) return null;
-  return namesIn(/[?&]X-Amz-SignedHeaders=([^&#]*)/i.exec(query)?.[1]?.replace(/%3b/gi, ';'));
+  const query = queryOf(head.path);
+  if (query === null || !/(^|&)X-Amz-Signature=/i.test(query)) return null;
+  return namesIn(/(?:^|&)X-Amz-SignedHeaders=([^&]*)/i.exec(query)?.[1]?.replace(/%3b/gi, ';'));
 }
 
 /** What of the edits the signature does not cover. */

@@ -1,11 +1,16 @@
 import type { UnmeteredKind } from '../domain/decision.js';
 import type { LocalAnswer, Refusal } from '../domain/refusal.js';
 import type { WireApi } from '../domain/wire.js';
-import { anthropicRoute } from './anthropic/routes.js';
 import { anthropicRefusal } from './anthropic/refusal.js';
-import type { Api } from '../domain/request.js';
-import { openaiChat, openaiCompletions, openaiDeployment } from './openai/openai.js';
+import { anthropicRoute } from './anthropic/routes.js';
+import { bedrockRefusal } from './bedrock/refusal.js';
+import { bedrockRoute } from './bedrock/routes.js';
+import { geminiRefusal } from './gemini/refusal.js';
+import { geminiRoute } from './gemini/routes.js';
+import { ollamaRefusal } from './ollama/refusal.js';
+import { ollamaRoute } from './ollama/routes.js';
 import { openAiRefusal } from './openai/refusal.js';
+import { openaiRoute } from './openai/routes.js';
 import { unmeteredKind } from './unmetered.js';
 
 /** Whose API a path belongs to, as far as it shows: it decides on the shape of refusals, and on where a key may stand. */
@@ -18,7 +23,7 @@ export type Route =
   | { readonly kind: 'unknown'; readonly family: Family };
 
 /** Each provider's own table. A path is in one of them at most. */
-const TABLES: readonly ((path: string) => WireApi | null)[] = [openaiRoute, anthropicRoute];
+const TABLES: readonly ((path: string) => WireApi | null)[] = [openaiRoute, anthropicRoute, bedrockRoute, geminiRoute, ollamaRoute];
 
 /**
  * Prefixes under which LiteLLM hands requests to a provider as they came (`mapped_pass_through_routes` of its 1.106.2), and those of
@@ -36,20 +41,16 @@ const MOUNTS: ReadonlySet<string> = new Set(['api', 'claude_code_gateway', 'infe
 /** Each prefix may stand before another. */
 const MAX_PREFIXES = 4;
 
-/** The paths of most requests, spelled as they should be: known without any work. */
-const USUAL: ReadonlyMap<string, Route> = new Map([
-  ['/v1/chat/completions', { kind: 'metered', api: openaiChat, family: 'openai' }],
-  ['/v1/completions', { kind: 'metered', api: openaiCompletions, family: 'openai' }],
-]);
-
 /**
  * What a request calls. The path is compared in its normal form, because a server behind us may take other spellings for the same
  * path and they must not be a way past the limits. For the same reason no length is too long: Envoy bounds all headers to 60 KiB, and
  * the work is linear. Bodies never decide.
  */
 export function routeOf(method: string, path: string): Route {
-  const usual = method === 'POST' ? USUAL.get(path) : undefined;
-  if (usual !== undefined) return usual;
+  return (method === 'POST' ? USUAL.get(path) : undefined) ?? lookUp(method, path);
+}
+
+function lookUp(method: string, path: string): Route {
   const { candidates, prefix } = withoutPrefixes(normalPath(path));
   const family = familyOf(candidates, prefix);
   const api = method === 'POST' ? firstOf(candidates, (candidate) => firstOf(TABLES, (table) => table(candidate))) : null;
@@ -60,8 +61,16 @@ export function routeOf(method: string, path: string): Route {
 
 /** A refusal in the words of that family. */
 export function refusalOf(family: Family, refusal: Refusal): LocalAnswer {
-  return family === 'anthropic' ? anthropicRefusal(refusal) : openAiRefusal(refusal);
+  return REFUSALS[family](refusal);
 }
+
+const REFUSALS: Record<Family, (refusal: Refusal) => LocalAnswer> = {
+  openai: openAiRefusal,
+  anthropic: anthropicRefusal,
+  bedrock: bedrockRefusal,
+  gemini: geminiRefusal,
+  ollama: ollamaRefusal,
+};
 
 /** Without query and fragment, percent escapes decoded once, no empty or dot segments, no slash at the end. Case stays. */
 export function normalPath(path: string): string {
@@ -132,16 +141,7 @@ function familyOfApi({ api }: WireApi): Family {
   return name === 'anthropic' || name === 'bedrock' || name === 'gemini' || name === 'ollama' ? name : 'openai';
 }
 
-const DEPLOYMENTS = ['/openai/deployments/', '/engines/'];
-const ENDS: readonly (readonly [string, Api])[] = [['/chat/completions', 'openai-chat'], ['/completions', 'openai-completions']];
-
-function openaiRoute(path: string): WireApi | null {
-  if (path === '/v1/chat/completions' || path === '/chat/completions') return openaiChat;
-  if (path === '/v1/completions' || path === '/completions') return openaiCompletions;
-  const prefix = DEPLOYMENTS.find((start) => path.startsWith(start));
-  if (prefix === undefined) return null;
-  for (const [end, api] of ENDS) {
-    if (path.endsWith(end) && path.length > prefix.length + end.length) return openaiDeployment(api, path.slice(prefix.length, -end.length));
-  }
-  return null;
-}
+/** The paths of most requests, spelled as they should be: known without any work. */
+const USUAL: ReadonlyMap<string, Route> = new Map(
+  ['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/embeddings', '/v1/messages'].map((path) => [path, lookUp('POST', path)]),
+);

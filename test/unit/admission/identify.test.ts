@@ -25,6 +25,9 @@ describe('identity', () => {
     [{ authorization: 'bearer   key-a' }, 'a'],
     [{ 'x-api-key': 'key-a' }, 'a'],
     [{ 'api-key': 'key-b' }, 'b'],
+    [{ 'x-goog-api-key': 'key-b' }, 'b'],
+    [{ 'x-api-key': 'key-a', 'x-goog-api-key': 'key-b' }, 'a'],
+    [{ authorization: 'AWS4-HMAC-SHA256 Credential=key-a' }, 'no_key'],
     // The first that is there decides: a second key must not rescue or change it.
     [{ authorization: 'Bearer key-a', 'x-api-key': 'key-b' }, 'a'],
     [{ authorization: 'Bearer wrong', 'x-api-key': 'key-b' }, 'unknown_key'],
@@ -37,6 +40,23 @@ describe('identity', () => {
     [{ 'x-api-key': 'k'.repeat(100_000) }, 'unknown_key'],
   ])('%j is %s', (headers, expected) => {
     expect(who(headers as Record<string, string>)).toBe(expected);
+  });
+
+  it('Google’s APIs take a key in the query, others do not', () => {
+    const at = (path: string, queryHoldsKey: boolean, more: Parameters<typeof policyOf>[1] = {}, headers: Record<string, string> = {}) => {
+      const found = identify({ ...head(headers), path }, policyOf([tenant('a'), tenant('b')], more), nobodyIsIdle, queryHoldsKey);
+      return found.kind === 'known' ? found.tenant.id : found.why;
+    };
+    expect(at('/v1beta/models/m:generateContent?alt=sse&key=key-b', true)).toBe('b');
+    expect(at('/v1beta/models/m:generateContent?key=key%2Db#x', true)).toBe('b');
+    expect(at('/v1beta/models/m:generateContent?key=key-b', true, {}, { 'x-goog-api-key': 'key-a' })).toBe('a');
+    expect(at('/v1/chat/completions?key=key-b', false)).toBe('no_key');
+    expect(at('/m:generateContent#?key=key-b', true)).toBe('no_key');
+    // LiteLLM takes the last one: where keys are judged behind us, several are none.
+    const template = { identity: { unknownKeyTemplateId: 'a' } };
+    expect(at('/m:generateContent?key=x&key=y', true, template)).toBe('several_keys');
+    expect(at('/m:generateContent?key=x', true, template, { authorization: 'Bearer y' })).toBe('several_keys');
+    expect(at('/m:generateContent?key=x&key=x', true, template)).toBe(`a:${sha256Hex('x').slice(0, 16)}`);
   });
 
   it('nothing else that a client controls decides (PostHog/posthog#50542)', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { hashKey } from '../../../src/config/hash-key.js';
 import { parseConfig, type Config } from '../../../src/config/load.js';
+import { UNMETERED } from '../../support/policies.js';
 
 function config(text: string): Config {
   const result = parseConfig(text, '/etc/tokenweir/c.yaml');
@@ -23,7 +24,15 @@ test('defaults of a file that says nearly nothing', () => {
     maxBodyBytes: 16 * 1024 * 1024,
   });
   expect([adminToken, store, logLevel, policy.enforcement, policy.unknownPaths, policy.unknownOutputTokens]).toEqual([null, 'memory', 'info', 'enforce', 'pass', 1024]);
+  expect(policy.unmetered).toEqual(UNMETERED);
+  expect(policy.background).toBe('meter');
   expect(policy.identity).toEqual({ keys: new Map(), anonymousTenantId: null, unknownKeyTemplateId: null, maxTemplateTenants: 10_000, trustedTenantHeader: null, jwt: null });
+});
+
+test('each kind of request that can’t be metered is opened or shut on its own (no unmetered holes)', () => {
+  const { policy } = config('unmetered: { realtime: pass, passThrough: pass, fineTuning: pass, countTokens: reject }\nbackground: reject');
+  expect(policy.unmetered).toEqual({ ...UNMETERED, realtime: 'pass', pass_through: 'pass', fine_tuning: 'pass', count_tokens: 'reject' });
+  expect(policy.background).toBe('reject');
 });
 
 test('a limit with several numbers becomes one limit each; capacity follows burstSeconds, and is never below one', () => {

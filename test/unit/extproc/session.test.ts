@@ -171,7 +171,10 @@ describe.each([['BUFFERED + STREAMED', BUFFERED], ['FULL_DUPLEX_STREAMED', DUPLE
     const get = new EnvoyDouble(h, modes);
     expect(await get.requestHeaders({ ':method': 'GET', ':path': '/v1/models' }, true)).toHaveLength(1);
     const upgrade = new EnvoyDouble(h, modes);
-    expect(await upgrade.requestHeaders({ ':method': 'GET', ':path': '/v1/realtime', upgrade: 'websocket' })).toHaveLength(1);
+    expect(await upgrade.requestHeaders({ ':method': 'GET', ':path': '/v1/events', upgrade: 'websocket' })).toHaveLength(1);
+    const realtime = new EnvoyDouble(h, modes);
+    expect(await realtime.requestHeaders({ ...KEY, ':method': 'GET', ':path': '/v1/realtime', upgrade: 'websocket' })).toHaveLength(1);
+    expect(realtime.answered).toBe(403);
     expect(h.witness.passed).toEqual(['method', 'upgrade']);
   });
 
@@ -185,6 +188,26 @@ describe.each([['BUFFERED + STREAMED', BUFFERED], ['FULL_DUPLEX_STREAMED', DUPLE
     expect(replies.filter(({ response_headers }) => response_headers)).toHaveLength(1);
     expect(envoy.replies.filter(({ request_body, immediate_response }) => request_body ?? immediate_response)).toHaveLength(0);
     expect(await inFlight(h)).toBe(0);
+  });
+
+  it('a request signed with SigV4 goes on byte for byte: compressed, asking for no usage, with no signed header touched (point 1)', async () => {
+    const h = harness(policyOf([tenant('acme', [limit('tokens', 1000)])], { identity: { anonymousTenantId: 'acme' } }));
+    const envoy = new EnvoyDouble(h, modes);
+    const authorization = 'AWS4-HMAC-SHA256 Credential=AKID/20260101/us-east-1/bedrock/aws4_request, SignedHeaders=accept-encoding;content-encoding;host, Signature=ab';
+    await envoy.requestHeaders({ authorization, 'content-encoding': 'gzip', 'accept-encoding': 'gzip', 'x-tokenweir-session': 's1' });
+    const body = gzipSync(chat({ stream: true }));
+    await envoy.requestBody(body);
+    await vi.waitFor(async () => { expect(await inFlight(h)).toBe(1); });
+    await settled();
+    expect(envoy.answered).toBeNull();
+    const bodies = envoy.replies.map((reply) => reply.request_body?.response?.body_mutation);
+    const sent = Buffer.concat(bodies.map((mutation) => Buffer.from(mutation?.streamed_response?.body ?? mutation?.body ?? '')));
+    expect(sent).toEqual(modes === DUPLEX ? body : Buffer.alloc(0));
+    const edits = envoy.replies.map(editsOf);
+    expect(edits.flatMap(({ removed }) => removed)).toEqual(['x-tokenweir-session']);
+    expect(Object.assign({}, ...edits.map(({ set }) => set))).toEqual({ 'x-tokenweir-request-id': 'id-1' });
+    await envoy.cancel();
+    expect(h.witness.records[0]).toMatchObject({ tenantId: 'acme', labels: { session: 's1' } });
   });
 
   it('response headers without any request are passed (trap 5)', async () => {

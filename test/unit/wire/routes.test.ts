@@ -132,9 +132,8 @@ describe('what is known and not metered (no unmetered holes)', () => {
     ['/gemini', 'pass_through'],
     ['/cohere/v2/chat', 'other'],
     ['/v1/complete', 'other'],
-    ['/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:predict', 'other'],
+    ['/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:rawPredict', 'other'],
     ['/generate', 'other'],
-    ['/v1/responses/compact', 'other'],
     ['/team/chat/completions', 'other'],
   ])('%s is %s', (path, kind) => {
     expect(kindOf(path)).toBe(kind);
