@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { RequestFacts, RequestFault } from '../../../src/domain/request.js';
-import type { TextCounts } from '../../../src/lib/text-features.js';
 import { openaiChat, openaiCompletions } from '../../../src/wire/openai/openai.js';
 import type { WireApi } from '../../../src/domain/wire.js';
+import { textsOf } from './recorded.js';
 
 const HELLO = [{ role: 'user', content: 'hello' }];
 
@@ -23,10 +23,6 @@ function bytes(body: unknown): Buffer {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-function length(text: Readonly<TextCounts>): number {
-  return Object.values(text).reduce((sum, count) => sum + count, 0);
-}
-
 const chat = (more: object) => facts({ model: 'm', messages: HELLO, ...more });
 const completion = (more: object) => facts({ model: 'm', ...more }, openaiCompletions);
 
@@ -35,7 +31,7 @@ describe('facts of a chat request', () => {
     const read = facts({ model: 'gpt-x', messages: [{ role: 'system', content: 'be brief' }, { role: 'user', name: 'ann', content: 'hi' }] });
     expect(read).toMatchObject({ api: 'openai-chat', model: 'gpt-x', stream: false, usageRequested: false, outputCapTokens: null, choices: 1 });
     expect(read.prompt.messages).toBe(2);
-    expect(length(read.prompt.text)).toBe('be briefannhi'.length);
+    expect(read.prompt).toMatchObject({ system: textsOf('be brief'), text: textsOf('ann', 'hi') });
   });
 
   it('takes the larger of two output caps, and the number of choices', () => {
@@ -43,6 +39,26 @@ describe('facts of a chat request', () => {
     expect(chat({ max_tokens: null, max_completion_tokens: 7, n: null })).toMatchObject({ outputCapTokens: 7, choices: 1 });
     expect(chat({ n: 2, best_of: 5 }).choices).toBe(5);
     expect(chat({ max_tokens: 1e2 }).outputCapTokens).toBe(100);
+  });
+
+  it('lets llama.cpp’s own cap raise the others, or lift them, and never be one by itself', () => {
+    expect(chat({ max_tokens: 10, n_predict: 50 }).outputCapTokens).toBe(50);
+    expect(chat({ max_tokens: 10, n_predict: 1e300 }).outputCapTokens).toBe(2 ** 31 - 1);
+    expect(chat({ max_tokens: 10, n_predict: 5 }).outputCapTokens).toBe(10);
+    expect(chat({ max_tokens: 10, n_predict: -1 }).outputCapTokens).toBeNull();
+    expect(chat({ n_predict: 5 }).outputCapTokens).toBeNull();
+    expect(chat({ max_tokens: 10, n_predict: 'x' }).outputCapTokens).toBe(10);
+  });
+
+  it('tells session and kind of work, where the body does', () => {
+    expect(chat({ metadata: { session_id: 's1' }, service_tier: 'flex' })).toMatchObject({ session: 's1', work: 'background' });
+    expect(chat({ metadata: { session_id: 's'.repeat(300), user_id: 'u' }, service_tier: 'auto' })).toMatchObject({ session: null, work: null });
+    expect(chat({ metadata: { user_id: 'u' } }).session).toBeNull();
+  });
+
+  it('leaves out what is no part of the prompt: predicted output, and what the answer is to be', () => {
+    const more = { prediction: { type: 'content', content: 'much text' }, web_search_options: { search_context_size: 'low' }, modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' }, stop: ['END'], user: 'u' };
+    expect(chat(more)).toEqual(chat({}));
   });
 
   it('takes a chat cap of zero for no cap, as servers do', () => {
@@ -63,12 +79,12 @@ describe('facts of a chat request', () => {
       messages: [{ role: 'user', content: [{ type: 'text', text: 'ab' }, { type: 'text', text: 'cd' }] }, { role: 'assistant', content: null, tool_calls: [call] }, { role: 'assistant' }, { role: 'tool', tool_call_id: 'c', content: '12' }],
     });
     expect(read.prompt.messages).toBe(4);
-    expect(length(read.prompt.text)).toBe('abcdw{"a":1}12'.length);
+    expect(read.prompt.text).toEqual(textsOf('ab', 'cd', 'w', '{"a":1}', '12'));
   });
 
   it('counts arguments that came as an object by their JSON', () => {
     const call = { function: { name: 'f', arguments: { city: 'Rome', days: 3 } } };
-    expect(length(chat({ messages: [{ role: 'assistant', tool_calls: [call] }] }).prompt.text)).toBe('f{"city":"Rome","days":3}'.length);
+    expect(chat({ messages: [{ role: 'assistant', tool_calls: [call] }] }).prompt.text).toEqual(textsOf('f', '{"city":"Rome","days":3}'));
   });
 
   it('counts tools and the response schema apart', () => {
@@ -76,13 +92,14 @@ describe('facts of a chat request', () => {
     const schema = { name: 's', schema: { type: 'object' } };
     const read = chat({ tools, response_format: { type: 'json_schema', json_schema: schema } });
     expect(read.prompt.tools).toBe(1);
-    expect(length(read.prompt.schema)).toBe(JSON.stringify(tools).length + JSON.stringify(schema).length);
-    expect(length(read.prompt.text)).toBe(5);
-    expect(length(chat({ response_format: { type: 'json_object' } }).prompt.schema)).toBe(0);
+    expect(read.prompt).toMatchObject({ toolText: textsOf(JSON.stringify(tools)), schema: textsOf(JSON.stringify(schema)), text: textsOf('hello') });
+    expect(chat({ response_format: { type: 'json_object' } }).prompt.schema).toEqual(textsOf());
+    const functions = [{ name: 'f', parameters: { type: 'object' } }];
+    expect(chat({ functions }).prompt).toMatchObject({ tools: 1, toolText: textsOf(JSON.stringify(functions)) });
   });
 
   it('counts what vLLM lets a request bring besides its messages', () => {
-    expect(length(chat({ documents: [{ title: 'ab', text: 'cde' }] }).prompt.text)).toBe(10);
+    expect(chat({ documents: [{ title: 'ab', text: 'cde' }] }).prompt.text).toEqual(textsOf('ab', 'cde', 'hello'));
   });
 
   it('takes the last of duplicate keys', () => {
@@ -114,27 +131,27 @@ describe('media in a prompt', () => {
     ['file', { type: 'brand_new_kind', payload: `data:application/x-new;base64,${base64}` }],
   ])('knows %s in %o by its bytes and not as text', (kind, block) => {
     const prompt = user(block, { type: 'text', text: 'see' });
-    expect(prompt.media).toEqual([{ kind, bytes: 3000 }]);
-    expect(length(prompt.text)).toBe(3);
+    expect(prompt.media).toEqual([expect.objectContaining({ kind, bytes: 3000 })]);
+    expect(prompt.text).toEqual(textsOf('see'));
   });
 
   it('has no length for what is only referred to', () => {
-    expect(user({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }).media).toEqual([{ kind: 'image', bytes: null }]);
-    expect(user({ type: 'file', file: { file_id: 'file-1' } }).media).toEqual([{ kind: 'file', bytes: null }]);
+    expect(user({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }).media).toMatchObject([{ kind: 'image', bytes: null }]);
+    expect(user({ type: 'file', file: { file_id: 'file-1' } }).media).toMatchObject([{ kind: 'file', bytes: null }]);
   });
 
   it('counts text as text, whatever it looks like', () => {
     const text = `data:image/png;base64,${base64}`;
     expect(user({ type: 'text', text })).toMatchObject({ media: [] });
-    expect(length(user({ type: 'text', text }).text)).toBe(text.length);
-    expect(length(chat({ messages: [{ role: 'user', content: text }] }).prompt.text)).toBe(text.length);
-    expect(length(user({ type: 'document', source: { type: 'text', data: 'plain words' } }).text)).toBe(11);
+    expect(user({ type: 'text', text }).text).toEqual(textsOf(text));
+    expect(chat({ messages: [{ role: 'user', content: text }] }).prompt.text).toEqual(textsOf(text));
+    expect(user({ type: 'document', source: { type: 'text', data: 'plain words' } }).text).toEqual(textsOf('plain words'));
   });
 });
 
 describe('facts of a completions request', () => {
   it('reads a string, a list of strings, token ids and a list of those', () => {
-    expect(length(completion({ prompt: 'abc' }).prompt.text)).toBe(3);
+    expect(completion({ prompt: 'abc' }).prompt.text).toEqual(textsOf('abc'));
     expect(completion({ prompt: ['ab', 'cde'], n: 2 })).toMatchObject({ api: 'openai-completions', choices: 4, prompt: { tokenIds: 0 } });
     expect(completion({ prompt: [1, 2, 3] })).toMatchObject({ choices: 1, prompt: { tokenIds: 3 } });
     expect(completion({ prompt: [[1, 2], [3, 4, 5]] })).toMatchObject({ choices: 2, prompt: { tokenIds: 5 } });
@@ -204,7 +221,7 @@ describe('bad input gets a clear fault', () => {
 
   it('is not misled by brackets and quotes inside strings', () => {
     const text = `${'[{'.repeat(200)}\\"${'\\\\'.repeat(40)}" ${'"'.repeat(70)} ${'x'.repeat(200)}"[`;
-    expect(length(chat({ messages: [{ role: 'user', content: text }] }).prompt.text)).toBe(text.length);
+    expect(chat({ messages: [{ role: 'user', content: text }] }).prompt.text).toEqual(textsOf(text));
   });
 
   it('reads 400 KB in a few milliseconds', () => {
