@@ -4,7 +4,7 @@ import { response } from '../support/answers/openai.js';
 import { TEXT, TOLD, whole } from '../support/answers/said.js';
 import { JSON_HEADERS } from '../support/clients.js';
 import { at, set } from '../support/envoy-edits.js';
-import { rawExchange } from '../support/raw.js';
+import { rawExchange, startRecordingUpstream } from '../support/raw.js';
 import { startSdkRig, type SdkRig, type SdkRigOptions } from '../support/sdk-rig.js';
 
 const post = ({ stack }: SdkRig, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
@@ -97,8 +97,7 @@ describe('no unmetered holes', () => {
   async function start(options: SdkRigOptions): Promise<SdkRig> {
     const rig = await startSdkRig({
       ...options, edit: set(at.manager('upgrade_configs'), [{ upgrade_type: 'websocket' }]),
-      special: ({ headers, json }, path) => {
-        if (headers.upgrade !== undefined) return { kind: 'raw', bytes: SWITCHING };
+      special: ({ json }, path) => {
         if ((json as { background?: boolean } | undefined)?.background === true) return whole(response('gpt-s', 'queued'));
         return path.startsWith('/v1/responses') || path.startsWith('/v1/chat') ? null : whole({ id: 'made' });
       },
@@ -106,9 +105,9 @@ describe('no unmetered holes', () => {
     open.push(rig);
     return rig;
   }
-  /** The first line of the answer to a handshake. */
-  const handshake = async (rig: SdkRig, path: string): Promise<string> =>
-    (await rawExchange(rig.stack.url, [upgradeOf(path)], { enough: (bytes) => bytes.includes('\r\n\r\n'), withinMs: 3000 })).toString('latin1').split('\r\n', 1)[0]!;
+  /** The first line of the answer to a handshake, once all of it is there that ends so. */
+  const handshake = async (rig: SdkRig, path: string, end = '\r\n\r\n'): Promise<string> =>
+    (await rawExchange(rig.stack.url, [upgradeOf(path)], { enough: (bytes) => bytes.includes(end), withinMs: 3000 })).toString('latin1').split('\r\n', 1)[0]!;
 
   it.each(['envoy.yaml', 'envoy.duplex.yaml'])('WebSockets are refused on every path of an API, %s', async (envoyConfig) => {
     const rig = await start({ envoyConfig });
@@ -119,10 +118,12 @@ describe('no unmetered holes', () => {
   });
 
   it.each(['envoy.yaml', 'envoy.duplex.yaml'])('and pass where that is configured, seen in the metric, %s', async (envoyConfig) => {
-    const rig = await start({ envoyConfig, more: 'unmetered: { realtime: pass }\n' });
-    const { value, counted } = await rig.unmetered(() => handshake(rig, '/v1/realtime?model=gpt-s'));
+    const upstream = await startRecordingUpstream(() => [SWITCHING, 'a first frame']);
+    const rig = await start({ envoyConfig, more: 'unmetered: { realtime: pass }\n', upstreamPort: upstream.port });
+    const { value, counted } = await rig.unmetered(() => handshake(rig, '/v1/realtime?model=gpt-s', 'a first frame'));
     expect(value).toBe('HTTP/1.1 101 Switching Protocols');
     expect(counted).toEqual({ realtime: 1 });
+    await upstream.close();
   });
 
   const WORK: [kind: string, setting: string, path: string][] = [

@@ -21,7 +21,7 @@ export const tenant = (id: string, limits: string): string => `  - { id: ${id}, 
 /** `wide` is never refused, `tight` may ask once a minute, `tiny` can never have more than ten tokens. */
 const SDK_TENANTS = `tenants:\n${tenant('wide', '{ tokensPerMinute: 6000000 }')}${tenant('tight', '{ requestsPerMinute: 1 }')}${tenant('tiny', '{ tokensPerMinute: 10 }')}`;
 
-export interface SdkRigOptions extends Pick<RigOptions, 'edit'> {
+export interface SdkRigOptions extends Pick<RigOptions, 'edit' | 'upstreamPort'> {
   readonly envoyConfig?: string;
   /** Put before the tenants. */
   readonly more?: string;
@@ -31,22 +31,32 @@ export interface SdkRigOptions extends Pick<RigOptions, 'edit'> {
 }
 
 /** The whole program with a real Envoy and a scripted upstream, on a clock that stands still. */
-export async function startSdkRig({ envoyConfig = 'envoy.yaml', more = '', tenants = '', special, edit }: SdkRigOptions = {}): Promise<SdkRig> {
+export async function startSdkRig({ envoyConfig = 'envoy.yaml', more = '', tenants = '', special, edit, upstreamPort }: SdkRigOptions = {}): Promise<SdkRig> {
   const clock = new HeldClock();
-  const rig = await startRig(`${more}${SDK_TENANTS}${tenants}`, { envoyConfig, edit, upstream: { script: scriptedUpstream(special) } }, undefined, clock);
+  const rig = await startRig(`${more}${SDK_TENANTS}${tenants}`, { envoyConfig, edit, upstreamPort, upstream: { script: scriptedUpstream(special) } }, undefined, clock);
   const ids = async () => new Set((await rig.settled()).map(({ leaseId }) => leaseId));
+  /** Nothing of the processor's own went wrong meanwhile. */
+  async function sound<T>(call: () => PromiseLike<T>): Promise<T> {
+    const before = rig.processor.log.length;
+    try {
+      return await call();
+    } finally {
+      await rig.processor.idle();
+      expect(rig.processor.log.slice(before).filter(({ msg }) => msg === 'fault')).toEqual([]);
+    }
+  }
   return {
     ...rig, clock,
     booked: async (call) => {
       const before = await ids();
-      const value = await call();
+      const value = await sound(call);
       const events = (await rig.settled()).filter(({ leaseId }) => !before.has(leaseId));
       expect(events).toHaveLength(1);
       return { value, event: events[0]! };
     },
     unmetered: async (call) => {
       const [before, counts] = [await ids(), countsOf(await rig.metrics())];
-      const value = await call();
+      const value = await sound(call);
       expect(await ids()).toEqual(before);
       const after = countsOf(await rig.metrics());
       const grown = [...after].map(([label, count]) => [label, count - (counts.get(label) ?? 0)] as const).filter(([, by]) => by !== 0);
