@@ -46,7 +46,8 @@ export class InvokeAnswer extends Answer {
   #costs(part: JsonObject): void {
     const { usage, metadata, message, meta, results } = part;
     for (const told of [part, isObject(message) ? message['usage'] : null, isObject(metadata) ? metadata['usage'] : null, usage]) this.#figures.take(told);
-    if (isObject(usage)) this.#openAi.take(usage);
+    // Elsewhere than in OpenAI's chat, `input_tokens` is without what the cache had.
+    if (isObject(usage) && usage['prompt_tokens'] !== undefined) this.#openAi.take(usage);
     for (const cohere of [meta, usage]) if (isObject(cohere)) this.#figures.take(cohere['tokens'] ?? cohere['billed_units']);
     // Titan counts each of its results.
     const counts = listOf(results).map((result) => (isObject(result) ? tokenCount(result['tokenCount']) : null));

@@ -1,5 +1,6 @@
 import { EventStreamCodec } from '@smithy/eventstream-codec';
 import { fromUtf8, toUtf8 } from '@smithy/util-utf8';
+import { crc32 } from 'node:zlib';
 import { Gathered } from './gathered.js';
 
 type MessageHeaders = ReturnType<EventStreamCodec['decode']>['headers'];
@@ -25,6 +26,18 @@ const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;
 const FRAME_OVERHEAD_BYTES = PRELUDE_BYTES + CHECKSUM_BYTES;
 
+/** How many different headers are remembered, and how long they may be. */
+const MAX_KINDS = 8;
+const MAX_KIND_BYTES = 1024;
+
+/** Keeps nothing between frames. */
+const CODEC = new EventStreamCodec(toUtf8, fromUtf8);
+
+/** What headers tell, and their bytes. */
+interface Told extends Pick<EventFrame, 'event' | 'kind'> {
+  readonly headers: Buffer;
+}
+
 /** Bytes of a header's value by its type: two truth values, four sizes of number, bytes and text (by a length of their own), time, UUID. */
 const VALUE_BYTES = [0, 0, 1, 2, 4, 8, null, null, 8, 16] as const;
 
@@ -33,7 +46,8 @@ const VALUE_BYTES = [0, 0, 1, 2, 4, 8, null, null, 8, 16] as const;
  * be believed, waited for or allocated before its checksum was seen to be right. After a bad frame nothing more can be read.
  */
 export class EventStreamFrames {
-  readonly #codec = new EventStreamCodec(toUtf8, fromUtf8);
+  /** The headers seen last. */
+  #kinds: readonly Told[] = [];
   readonly #pending = new Gathered(MAX_FRAME_BYTES);
   /** Length of the frame that has begun; 0 while its prelude is not whole. */
   #length = 0;
@@ -114,10 +128,26 @@ export class EventStreamFrames {
   }
 
   #decoded(bytes: Buffer): EventFrame | null {
-    if (!soundHeaders(bytes)) return null;
+    const end = bytes.length - CHECKSUM_BYTES;
+    if (!rightChecksum(bytes, end)) return null;
+    const payloadStart = PRELUDE_BYTES + bytes.readUInt32BE(4);
+    const told = this.#toldAlready(bytes, payloadStart) ?? this.#told(bytes, payloadStart);
+    return told === null ? null : { event: told.event, kind: told.kind, payload: bytes.subarray(payloadStart, end) };
+  }
+
+  /** A stream has few kinds of frames, and those of a kind have the same headers. */
+  #toldAlready(bytes: Buffer, end: number): Told | null {
+    for (const told of this.#kinds) if (told.headers.compare(bytes, PRELUDE_BYTES, end) === 0) return told;
+    return null;
+  }
+
+  /** What the headers tell, by the library; null where they are no headers. */
+  #told(bytes: Buffer, end: number): Told | null {
+    if (!soundHeaders(bytes, end)) return null;
     try {
-      const { headers, body } = this.#codec.decode(bytes);
-      return frameOf(headers, Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+      const told = { headers: Buffer.from(bytes.subarray(PRELUDE_BYTES, end)), ...toldBy(CODEC.decode(bytes).headers) };
+      if (told.headers.length <= MAX_KIND_BYTES) this.#kinds = [told, ...this.#kinds.slice(0, MAX_KINDS - 1)];
+      return told;
     } catch {
       return null;
     }
@@ -134,24 +164,18 @@ export class EventStreamFrames {
 function frameLength(prelude: Buffer): number | null {
   const length = prelude.readUInt32BE(0);
   const headers = prelude.readUInt32BE(4);
-  if (prelude.readUInt32BE(8) !== crc32(prelude, 8)) return null;
+  if (!rightChecksum(prelude, 8)) return null;
   const payload = length - headers - FRAME_OVERHEAD_BYTES;
   return headers <= MAX_HEADERS_BYTES && payload >= 0 && payload <= MAX_PAYLOAD_BYTES ? length : null;
 }
 
-/** CRC-32 of the first `length` bytes as in IEEE 802.3 (reflected, polynomial 0xEDB88320); bit by bit, for a few bytes only. */
-function crc32(bytes: Buffer, length: number): number {
-  let crc = 0xffffffff;
-  for (let i = 0; i < length; i++) {
-    crc ^= bytes[i]!;
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  return ~crc >>> 0;
+/** Whether the 4 bytes at `end` are the checksum of all before them. */
+function rightChecksum(bytes: Buffer, end: number): boolean {
+  return crc32(bytes.subarray(0, end)) === bytes.readUInt32BE(end);
 }
 
 /** Whether the headers fill just their own bytes and none comes twice: the library reads past their end, and takes the last of two. */
-function soundHeaders(frame: Buffer): boolean {
-  const end = PRELUDE_BYTES + frame.readUInt32BE(4);
+function soundHeaders(frame: Buffer, end: number): boolean {
   const names = new Set<string>();
   let at = PRELUDE_BYTES;
   while (at < end) {
@@ -168,11 +192,11 @@ function soundHeaders(frame: Buffer): boolean {
   return at === end;
 }
 
-function frameOf(headers: MessageHeaders, payload: Buffer): EventFrame {
+function toldBy(headers: MessageHeaders): Pick<EventFrame, 'event' | 'kind'> {
   const type = textOf(headers, ':message-type');
-  if (type === 'exception') return { event: textOf(headers, ':exception-type'), kind: 'exception', payload };
-  if (type === 'error') return { event: textOf(headers, ':error-code'), kind: 'error', payload };
-  return { event: textOf(headers, ':event-type'), kind: 'event', payload };
+  if (type === 'exception') return { event: textOf(headers, ':exception-type'), kind: 'exception' };
+  if (type === 'error') return { event: textOf(headers, ':error-code'), kind: 'error' };
+  return { event: textOf(headers, ':event-type'), kind: 'event' };
 }
 
 function textOf(headers: MessageHeaders, name: string): string | null {
