@@ -40,15 +40,20 @@ function takePrompt(fields: Fields, prompt: PromptCollector): void {
   // Nothing new to say is fine where the request goes on from a response or a stored prompt; else the upstream refuses it.
   if (input === undefined || input === null) return;
   if (typeof input === 'string') prompt.message({ role: 'user', content: input });
-  else if (Array.isArray(input)) for (const item of messagesOf(fields, 'input')) takeItem(item, prompt);
+  else if (Array.isArray(input)) takeItems(messagesOf(fields, 'input'), prompt);
   else fields.fail('wrong_type', 'input', 'The field `input` must be a string or a list.');
 }
 
-/** One item of the conversation: a message, a call with what came of it, reasoning, or only the name of one that the server keeps. */
+/** Of items that the server keeps only the last is named: all of them are of one conversation, and are remembered as one. */
+function takeItems(items: readonly JsonObject[], prompt: PromptCollector): void {
+  for (const item of items) if (!isReference(item)) takeItem(item, prompt);
+  prompt.reference('response', items.filter(isReference).at(-1)?.['id']);
+}
+
+/** One item of the conversation: a message, a call with what came of it, or reasoning. */
 function takeItem(item: JsonObject, prompt: PromptCollector): void {
   const { type, tools, result } = item;
-  if (isReference(item)) prompt.reference('response', item['id']);
-  else if (Array.isArray(tools)) prompt.tools(tools);
+  if (Array.isArray(tools)) prompt.tools(tools);
   // The picture that a call made stands under a name that is text elsewhere.
   else if (type === 'image_generation_call') prompt.message({ ...item, result: undefined, data: result });
   else prompt.message(item);

@@ -137,7 +137,7 @@ describe('media in a prompt', () => {
 
   it('has no length for what is only referred to', () => {
     expect(user({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }).media).toMatchObject([{ kind: 'image', bytes: null }]);
-    expect(user({ type: 'file', file: { file_id: 'file-1' } }).media).toMatchObject([{ kind: 'file', bytes: null }]);
+    expect(user({ type: 'file', file: { file_id: 'file-1' } })).toMatchObject({ media: [], references: [{ kind: 'file', id: 'file-1' }] });
   });
 
   it('counts text as text, whatever it looks like', () => {

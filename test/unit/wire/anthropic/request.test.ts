@@ -83,6 +83,8 @@ describe('facts of a messages request', () => {
     expect(references({ container: 'container_1' })).toEqual([{ kind: 'file', id: 'container_1' }]);
     expect(references({ container: { id: 'container_1', skills: [] } })).toEqual([{ kind: 'file', id: 'container_1' }]);
     expect(references({ thread: { type: 'continue', previous_message_id: 'msg_1' } })).toEqual([{ kind: 'response', id: 'msg_1' }]);
+    const kept = { type: 'document', source: { type: 'file', file_id: 'file_1' } };
+    expect(references({ messages: [{ role: 'user', content: [kept, { type: 'tool_result', tool_use_id: 't', content: [{ type: 'image', source: { type: 'file', file_id: 'file_2' } }] }] }] })).toEqual([{ kind: 'file', id: 'file_1' }, { kind: 'file', id: 'file_2' }]);
     expect(references({ container: null, thread: { type: 'create' } })).toEqual([]);
   });
 
