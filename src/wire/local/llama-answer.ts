@@ -1,0 +1,51 @@
+import { isObject, type Json, type JsonObject } from '../json/json.js';
+import { Answer, nameOf, tokenCount } from '../stream/answer.js';
+import { Results, type Figures } from './results.js';
+
+/** Token ids that are counted of an answer that shows no text. */
+const MAX_IDS = 1_000_000;
+
+/** What an answer of llama.cpp's `/completion` or `/infill` tells, chunk by chunk or as a whole body; one of several prompts holds several results. */
+export class LlamaAnswer extends Answer {
+  readonly #results = new Results();
+  /** Results that came, and whether each told its end. */
+  readonly #ended = new Map<Json, boolean>();
+
+  get usage(): Answer['usage'] {
+    return this.#results.usage;
+  }
+
+  take(part: JsonObject): void {
+    const before = this.texts;
+    const index = tokenCount(part['index']) ?? 0;
+    this.model = nameOf(part['model']) ?? this.model;
+    if (isObject(part['error']) || (typeof part['error'] === 'string' && part['error'] !== '')) this.sawError = true;
+    this.#ended.set(index, part['stop'] === true || this.#ended.get(index) === true);
+    if (part['content'] === undefined) this.#ids(part['tokens']);
+    else this.text(part['content']);
+    if (this.texts > before) this.outputPieces++;
+    this.#results.take(index, figuresOf(part));
+  }
+
+  /** Every result that began told its end. There is no other mark. */
+  override endsWhole(): boolean {
+    return this.complete || (this.#ended.size > 0 && !this.sawError && [...this.#ended.values()].every((ended) => ended));
+  }
+
+  /** `response_fields` lets a client have the ids of its output and nothing else; a short word stands for each. */
+  #ids(tokens: Json): void {
+    if (Array.isArray(tokens) && tokens.length > 0) this.text(' the'.repeat(Math.min(MAX_IDS, tokens.length)));
+  }
+}
+
+/** `timings.prompt_n` is without what came from the cache, `tokens_evaluated` with it. `tokens_cached` is something else. */
+function figuresOf(part: JsonObject): Figures {
+  const timings = isObject(part['timings']) ? part['timings'] : {};
+  const fresh = tokenCount(timings['prompt_n']);
+  const cached = tokenCount(timings['cache_n']);
+  return {
+    input: tokenCount(part['tokens_evaluated']) ?? (fresh === null ? null : fresh + (cached ?? 0)),
+    cached,
+    output: tokenCount(part['tokens_predicted']) ?? tokenCount(timings['predicted_n']),
+  };
+}
