@@ -1,13 +1,22 @@
-import type { Estimator, Observation, OutputBounds, OutputEstimate, PromptEstimate } from '../domain/estimate.js';
+import type { Estimator, LearnedState, Observation, OutputBounds, OutputEstimate, PromptEstimate } from '../domain/estimate.js';
 import type { RequestFacts } from '../domain/request.js';
-import type { TextFeatures } from '../lib/text-features.js';
-import { Learned } from './learned.js';
+import { TEXT_FEATURES, type TextFeatures } from '../lib/text-features.js';
+import { assumedErrorShare } from './error-share.js';
+import { tokenizerOf, textWeights } from './families.js';
+import { weigh } from './features.js';
+import { isCount, Learned } from './learned.js';
+import { Models } from './models.js';
 import { Recent } from './recent.js';
-import { leastPromptTokens, promptTokens, textTokens } from './weights.js';
+import { isLearnable, References } from './references.js';
+import { AT, leastTokens, LENGTH, regressorsOf } from './regressors.js';
 
 export interface EstimatorOptions {
   /** Pairs of tenant and model that are remembered, about 1 KB each. */
   readonly maxKeys?: number;
+  /** Models that are learned of, about 50 KB each. */
+  readonly maxModels?: number;
+  /** Answers, conversations, files and cached contents whose tokens are remembered. */
+  readonly maxReferences?: number;
   /** So many answers must have come before their 95th percentile is taken for what will come. */
   readonly minObservations?: number;
 }
@@ -16,30 +25,84 @@ export interface EstimatorOptions {
 const MAX_TOKENS = 2 ** 36;
 
 const MAX_PIECES_PER_TOKEN = 2;
+/** So many answers must have come before a model's learned weights count its output too. */
+const SURE_MODEL = 50;
+/** A prompt is never estimated at more than this: no upstream takes more. */
+const MAX_INPUT_TOKENS = 2 ** 31;
 
-/** An estimator that knows nothing yet. Its results are whole numbers; see `weights.ts` for where they come from. */
-export function createEstimator({ maxKeys = 10_000, minObservations = 5 }: EstimatorOptions = {}): Estimator {
-  const learned = new Recent<Learned>(maxKeys);
-  return {
-    prompt: (tenantId, facts) => estimatePrompt(facts, learned.get(keyOf(tenantId, facts.model))),
-    output: (tenantId, facts, bounds) => {
-      const known = learned.get(keyOf(tenantId, facts.model));
-      return estimateOutput(facts, bounds, known !== undefined && known.outputs.total >= minObservations ? known : null);
-    },
-    countOutput,
-    learned: () => [],
-    adopt: () => undefined,
-    learn: (observation) => {
-      learnFrom(observation, learned);
-    },
-  };
+/** An estimator that knows nothing yet. Its results are whole numbers; `docs/estimator.md` tells how it works. */
+export function createEstimator(options: EstimatorOptions = {}): Estimator {
+  return new LearningEstimator(options);
 }
 
-function estimatePrompt(facts: RequestFacts, known: Learned | undefined): PromptEstimate {
-  const rawTokens = whole(promptTokens(facts.prompt), 1);
-  const least = whole(leastPromptTokens(facts.prompt), 1);
-  const tokens = whole(rawTokens * (known?.ratio ?? 1), Math.max(1, facts.prompt.tokenIds));
-  return { tokens, lowerBoundTokens: Math.min(least, tokens), errorShare: 0.3, cachedShare: known?.cachedShare ?? 0, regressors: Float64Array.of(rawTokens) };
+class LearningEstimator implements Estimator {
+  readonly #tenants: Recent<Learned>;
+  readonly #models: Models;
+  readonly #references: References;
+  readonly #minObservations: number;
+
+  constructor({ maxKeys = 10_000, maxModels = 1000, maxReferences = 20_000, minObservations = 5 }: EstimatorOptions) {
+    this.#tenants = new Recent(maxKeys);
+    this.#models = new Models(maxModels);
+    this.#references = new References(maxReferences);
+    this.#minObservations = minObservations;
+  }
+
+  prompt(tenantId: string, facts: RequestFacts): PromptEstimate {
+    const known = this.#tenants.get(keyOf(tenantId, facts.model));
+    const model = this.#models.of(facts);
+    const usual = this.#enough(known?.inputs.total) ? (known?.inputs.quantile(0.95) ?? null) : null;
+    const regressors = regressorsOf(facts, model.family, this.#references.tokensOf(tenantId, facts, usual));
+    const least = whole(leastTokens(facts.prompt), 1);
+    const tokens = whole(model.predict(regressors), least);
+    const assumed = assumedErrorShare(regressors, model.weights, model.family.tokenizer !== 'unknown');
+    const errorShare = isLearnable(regressors) && regressors[AT.media] === 0 ? model.errorShare(assumed) : assumed;
+    return { tokens, lowerBoundTokens: least, errorShare, cachedShare: known?.cachedShare ?? 0, regressors };
+  }
+
+  output(tenantId: string, facts: RequestFacts, bounds: OutputBounds): OutputEstimate {
+    const known = this.#tenants.get(keyOf(tenantId, facts.model));
+    return estimateOutput(facts, bounds, known !== undefined && this.#enough(known.outputs.total) ? known : null);
+  }
+
+  /**
+   * Model servers send a token or more in each piece, so the pieces bound the tokens from below: without them markup is counted
+   * at half of what it is (llama.cpp with Gemma: 11 for 21). Gateways that cut text into slivers send pieces of less than a
+   * token; where there are more than twice as many pieces as the text can explain, only the text is believed.
+   */
+  countOutput(model: string, text: Readonly<TextFeatures>, pieces: number): number {
+    const known = this.#models.known(model);
+    const learned = known !== null && known.observations >= SURE_MODEL;
+    const tokens = weigh(text, learned ? known.weights.subarray(0, TEXT_FEATURES.length) : textWeights(tokenizerOf(model)));
+    if (!(tokens > 0)) return 0;
+    const byText = whole(tokens, 1);
+    return pieces <= MAX_PIECES_PER_TOKEN * byText ? Math.max(byText, Math.floor(pieces)) : byText;
+  }
+
+  learn({ tenantId, facts, prompt, usage, responseId }: Observation): void {
+    const key = keyOf(tenantId, facts.model);
+    const known = this.#tenants.get(key) ?? new Learned();
+    known.take(usage);
+    this.#tenants.set(key, known);
+    const { regressors } = prompt;
+    if (!isTrue(usage.inputTokens) || regressors.length !== LENGTH) return;
+    const rest = this.#models.of(facts).predict(regressors) - regressors[AT.references]!;
+    this.#references.learn(tenantId, facts, usage, responseId, rest);
+    // Some upstreams tell only what was not in their cache, or nothing right at all.
+    if (isLearnable(regressors) && usage.inputTokens >= leastTokens(facts.prompt)) this.#models.learn(facts, regressors, usage.inputTokens);
+  }
+
+  learned(): readonly LearnedState[] {
+    return this.#models.changed();
+  }
+
+  adopt(states: readonly LearnedState[]): void {
+    for (const state of states) this.#models.adopt(state);
+  }
+
+  #enough(observations: number | undefined): boolean {
+    return observations !== undefined && observations >= this.#minObservations;
+  }
 }
 
 function estimateOutput(facts: RequestFacts, bounds: OutputBounds, known: Learned | null): OutputEstimate {
@@ -51,23 +114,8 @@ function estimateOutput(facts: RequestFacts, bounds: OutputBounds, known: Learne
   return { reservedTokens, expectedTokens, explicitCapTokens };
 }
 
-/**
- * Model servers send a token or more in each piece, so the pieces bound the tokens from below: without them markup is counted
- * at half of what it is (llama.cpp with Gemma: 11 for 21). Gateways that cut text into slivers send pieces of less than a
- * token; where there are more than twice as many pieces as the text can explain, only the text is believed.
- */
-function countOutput(_model: string, text: Readonly<TextFeatures>, pieces: number): number {
-  const tokens = textTokens(text);
-  if (tokens <= 0) return 0;
-  const byText = whole(tokens, 1);
-  return pieces <= MAX_PIECES_PER_TOKEN * byText ? Math.max(byText, pieces) : byText;
-}
-
-function learnFrom(observation: Observation, learned: Recent<Learned>): void {
-  const key = keyOf(observation.tenantId, observation.facts.model);
-  const known = learned.get(key) ?? new Learned();
-  known.take(observation);
-  learned.set(key, known);
+function isTrue(inputTokens: number): boolean {
+  return isCount(inputTokens) && inputTokens > 0 && inputTokens <= MAX_INPUT_TOKENS;
 }
 
 /** The length keeps `a` + `bc` apart from `ab` + `c`. */

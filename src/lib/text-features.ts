@@ -1,33 +1,14 @@
-/**
- * What is counted of a text, in the order of a feature vector. Tokenizers differ most between these classes; what each costs
- * is the estimator's business.
- */
-export const TEXT_FEATURES = [
-  'letters', // ASCII letters
-  'digits', // ASCII digits
-  'spaces', // space, tab, line ends
-  'symbols', // ASCII punctuation and control characters
-  'alphabetic', // UTF-16 units of alphabetic scripts beyond ASCII
-  'ideographic', // UTF-16 units of Chinese, Japanese and Korean scripts
-  'other', // UTF-16 units of everything else: emoji, symbols, private use
-] as const;
+import { SCRIPT_CLASS, TEXT_FEATURES, TRANSITIONS } from './text-classes.js';
+
+export { TEXT_FEATURES } from './text-classes.js';
 
 /** Counts of one text, one number for each of `TEXT_FEATURES`. Counts of texts that stand apart may be added up. */
 export type TextFeatures = Float64Array;
 
-const LETTER = 0;
-const DIGIT = 1;
-const SPACE = 2;
-const SYMBOL = 3;
-const ALPHABETIC = 4;
-const IDEOGRAPHIC = 5;
-const OTHER = 6;
-const ASCII_CLASS = Uint8Array.from({ length: 128 }, (_, code) => {
-  if ((code >= 65 && code <= 90) || (code >= 97 && code <= 122)) return LETTER;
-  if (code >= 48 && code <= 57) return DIGIT;
-  if (code === 32 || (code >= 9 && code <= 13)) return SPACE;
-  return SYMBOL;
-});
+const { next, bumps } = TRANSITIONS;
+/** From this length on it is cheaper to count transitions first and add up what they mean afterwards. */
+const LONG = 2048;
+const seen = new Uint32Array(next.length);
 
 /** Features of an empty text. */
 export function noText(): TextFeatures {
@@ -36,21 +17,62 @@ export function noText(): TextFeatures {
 
 /**
  * Counts a text that may come in pieces: cut anywhere, the counts are those of the whole. Linear in the length, allocates
- * nothing that grows with it.
+ * nothing that grows with it. More text never lowers a count.
  */
 export class TextCounter {
   readonly features: TextFeatures = noText();
+  /** Row of the table of transitions: what the character before was, and how long its run. */
+  #row = 0;
 
   /** Takes the next piece of the text. */
   add(text: string): void {
-    const { features } = this;
-    for (let i = 0; i < text.length; i++) features[classOf(text.charCodeAt(i))]! += 1;
+    if (text.length < LONG) this.#addShort(text);
+    else this.#addLong(text);
   }
-}
 
-function classOf(code: number): number {
-  if (code < 128) return ASCII_CLASS[code]!;
-  if (code < 0x2000) return ALPHABETIC;
-  if ((code >= 0x2e80 && code <= 0xd7ff) || (code >= 0xf900 && code <= 0xfaff) || code >= 0xff00) return IDEOGRAPHIC;
-  return OTHER;
+  /** What comes next is another text: a word does not go on in it. */
+  cut(): void {
+    this.#row = 0;
+  }
+
+  /** Takes bytes of ASCII as the next piece: text of other bytes has to be decoded and given to `add`. */
+  addAscii(bytes: Uint8Array, start: number, end: number): void {
+    let row = this.#row;
+    for (let i = start; i < end; i++) {
+      const at = row + SCRIPT_CLASS[bytes[i]!]!;
+      this.#bump(bumps[at]!, 1);
+      row = next[at]!;
+    }
+    this.#row = row;
+  }
+
+  #addShort(text: string): void {
+    let row = this.#row;
+    for (let i = 0; i < text.length; i++) {
+      const at = row + SCRIPT_CLASS[text.charCodeAt(i)]!;
+      const bump = bumps[at]!;
+      if (bump !== 0) this.#bump(bump, 1);
+      row = next[at]!;
+    }
+    this.#row = row;
+  }
+
+  #addLong(text: string): void {
+    let row = this.#row;
+    for (let i = 0; i < text.length; i++) {
+      const at = row + SCRIPT_CLASS[text.charCodeAt(i)]!;
+      seen[at]! += 1;
+      row = next[at]!;
+    }
+    this.#row = row;
+    for (let at = 0; at < seen.length; at++) {
+      if (seen[at] !== 0) this.#bump(bumps[at]!, seen[at]!);
+      seen[at] = 0;
+    }
+  }
+
+  /** `bump`: up to four features, a byte each, counted from 1. */
+  #bump(bump: number, times: number): void {
+    for (let rest = bump; rest !== 0; rest >>>= 8) this.features[(rest & 255) - 1]! += times;
+  }
 }

@@ -1,0 +1,127 @@
+import { TEXT_FEATURES } from '../lib/text-features.js';
+import { Histogram } from './histogram.js';
+import { Recursive, type Prior } from './recursive.js';
+import { AT, LEARNED, LENGTH, predict, type Family } from './regressors.js';
+
+/** What an estimate may be off by when all weights are right: text of one kind is not all alike. */
+const NOISE_SHARE = 0.06;
+const NOISE_TOKENS = 2;
+/** Of what is not learned: pictures, files. */
+const OFFSET_NOISE = 0.4;
+/** No weight moves further from its family's than this. */
+const MOST = 8;
+const LEAST = 0.1;
+/** A gateway may put a long text of its own before each prompt, or with the tools. */
+const MOST_ONCE = 20_000;
+/** An estimate is at most so many times what the family alone says, and a hidden text. */
+const MOST_RATIO = 8;
+/** Residuals that are kept: in thousandths, about the last hundred. */
+const RESIDUALS = 128;
+/** So many answers weigh as much as what is assumed of the error before the first. */
+const PRIOR_ANSWERS = 20;
+/** Changes when weights of an older program mean something else. */
+export const STATE_VERSION = 1;
+
+const TEXT = TEXT_FEATURES.length;
+
+/** What was learned of one model's tokenizer and of what is put around prompts for it. */
+export class Model {
+  #observations = 0;
+  /** Made with the first answer: it is large. */
+  #recursive: Recursive | null = null;
+  readonly #residuals = new Histogram(RESIDUALS);
+
+  constructor(readonly family: Family) {}
+
+  get observations(): number {
+    return this.#observations;
+  }
+
+  get weights(): Readonly<Float64Array> {
+    return this.#recursive?.weights ?? this.family.weights;
+  }
+
+  /** Tokens of a prompt, a fraction. */
+  predict(x: Readonly<Float64Array>): number {
+    return Math.min(predict(x, this.weights), MOST_RATIO * predict(x, this.family.weights) + MOST_ONCE);
+  }
+
+  /** `tokens`: the truth. Only for vectors of known references. */
+  learn(x: Readonly<Float64Array>, tokens: number): void {
+    const expected = this.predict(x);
+    if (x.length !== LENGTH || !Number.isFinite(expected) || !Number.isFinite(tokens)) return;
+    const uncertain = x[AT.media]! + x[AT.references]!;
+    const noise = NOISE_TOKENS + NOISE_SHARE * (Math.min(tokens, 4 * expected) + expected) * 0.5 + OFFSET_NOISE * uncertain;
+    if (uncertain <= expected / 2) this.#residuals.add(Math.round((1000 * Math.abs(tokens - expected)) / Math.max(1, expected)));
+    this.#recursive ??= new Recursive(priorOf(this.family));
+    this.#recursive.learn(x, tokens - expected, noise);
+    this.#observations++;
+  }
+
+  /** How far the truth may lie from an estimate, nineteen times of twenty: from what was assumed to what was seen. */
+  errorShare(assumed: number): number {
+    if (this.#residuals.total === 0) return assumed;
+    const seen = this.#residuals.quantile(0.95) / 1000;
+    const n = this.#observations;
+    return (n * seen + PRIOR_ANSWERS * assumed) / (n + PRIOR_ANSWERS);
+  }
+
+  /** As JSON, below 32 KB; null while nothing was learned. */
+  state(): string | null {
+    if (this.#recursive === null) return null;
+    const short = (value: number): number => Number(value.toPrecision(6));
+    return JSON.stringify({
+      version: STATE_VERSION,
+      features: TEXT,
+      observations: this.#observations,
+      error: this.#residuals.quantile(0.95),
+      weights: [...this.#recursive.weights].map(short),
+      covariance: this.#recursive.triangle().map((value) => Number(value.toPrecision(4))),
+    });
+  }
+
+  /** Reads what `state` wrote; null where it can't be read or is of another version. */
+  static from(text: string, family: Family): Model | null {
+    const state = parsed(text);
+    if (state === null || state['version'] !== STATE_VERSION || state['features'] !== TEXT) return null;
+    const { observations, error, weights, covariance } = state;
+    const model = new Model(family);
+    if (!isCount(observations) || !isCount(error) || !isNumbers(weights) || !isNumbers(covariance)) return null;
+    model.#recursive = new Recursive(priorOf(family));
+    if (!model.#recursive.restore(weights, covariance)) return null;
+    model.#observations = observations;
+    model.#residuals.add(error);
+    return model;
+  }
+}
+
+function priorOf({ weights, overheads }: Family): Prior {
+  const spread = Float64Array.from(weights, (weight, i) => (i < TEXT ? 0.05 + 0.35 * weight : 0.4 * weight));
+  spread[AT.toolText] = 0.3;
+  spread[AT.schema] = 0.3;
+  spread[AT.messages] = 2;
+  spread[AT.tools] = 10;
+  spread[AT.hasTools] = 30 + 0.4 * overheads.toolsPreamble;
+  spread[AT.once] = 15;
+  const common = Float64Array.from(weights, (weight, i) => (i < TEXT + 1 ? 0.25 * weight : 0));
+  const least = Float64Array.from(weights, (weight) => LEAST * weight);
+  const most = Float64Array.from(weights, (weight, i) => MOST * weight + (i < AT.messages ? 0.5 : i === AT.hasTools || i === AT.once ? MOST_ONCE : 50));
+  return { weights, spread, common, least, most };
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : null;
+  } catch {
+    return null;
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}
+
+function isNumbers(value: unknown): value is number[] {
+  return Array.isArray(value) && value.length <= LEARNED * LEARNED && value.every((one) => typeof one === 'number');
+}
