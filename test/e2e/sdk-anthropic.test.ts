@@ -1,6 +1,9 @@
 import Anthropic, { type APIError, AuthenticationError, BadRequestError, RateLimitError } from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TEXT, TOLD } from '../support/answers/said.js';
+import { anthropicEvents } from '../support/answers/anthropic.js';
+import { member, TEXT, TOLD } from '../support/answers/said.js';
+import { sseStream } from '../support/framing.js';
+import type { Special } from '../support/scripted-upstream.js';
 import { startSdkRig, type SdkRig } from '../support/sdk-rig.js';
 
 const MODEL = 'claude-s';
@@ -10,10 +13,17 @@ const BOOKED = {
   estimated: false, outcome: 'completed', tenantId: 'wide', api: 'anthropic-messages', model: MODEL,
 };
 
+/** A request of the user `slow` is answered with a pause after the first words. */
+const slowly: Special = ({ json }) => {
+  if (member(member(json, 'metadata'), 'user_id') !== 'slow') return null;
+  const events = anthropicEvents(MODEL).map((data) => sseStream([{ event: data.type, data }]));
+  return { kind: 'answer', pieces: [...events.slice(0, 5), { pauseMs: 5_000 }, ...events.slice(5)] };
+};
+
 describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('the official Anthropic client, %s', (envoyConfig) => {
   let rig: SdkRig;
   beforeAll(async () => {
-    rig = await startSdkRig({ envoyConfig });
+    rig = await startSdkRig({ envoyConfig, special: slowly });
   });
   afterAll(async () => {
     await rig?.stop();
@@ -57,6 +67,24 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('the official Anthropic clien
     ['messages', (client) => client.messages.create(request)],
     ['messages, streamed', (client) => client.messages.stream(request).finalMessage()],
   ];
+
+  it('comes again by itself after the told wait, and succeeds', async () => {
+    rig.clock.advance(60_000);
+    await clientOf('brisk').messages.create(request);
+    const client = new Anthropic({ apiKey: 'key-brisk', baseURL: rig.stack.url });
+    const { value, refusals } = await rig.retried(() => client.messages.stream(request).finalMessage());
+    expect([value.usage.output_tokens, refusals]).toEqual([TOLD.output, 1]);
+  });
+
+  it('a stream that the client leaves is charged what passed', async () => {
+    const { event } = await rig.booked(async () => {
+      const stream = await clientOf('wide').messages.create({ ...request, stream: true, metadata: { user_id: 'slow' } });
+      for await (const { type } of stream) if (type === 'content_block_delta') stream.controller.abort();
+    });
+    expect(event).toMatchObject({ outcome: 'cut', estimated: true, inputTokens: TOLD.input });
+    expect(event.outputTokens).toBeGreaterThan(0);
+    expect(event.outputTokens).toBeLessThan(TOLD.output);
+  });
 
   it.each(calls)('%s: refused above the limit, with the wait', async (_call, ask) => {
     rig.clock.advance(60_000);

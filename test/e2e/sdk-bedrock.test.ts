@@ -88,6 +88,13 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('the official AWS client, %s'
     });
   });
 
+  it.each(CALLS)('%s: comes again by itself after the told wait, and succeeds', async (_name, _api, call) => {
+    rig.clock.advance(60_000);
+    await call(withToken('brisk'));
+    const client = new BedrockRuntimeClient({ region: 'us-east-1', endpoint: rig.stack.url, token: { token: 'key-brisk' }, authSchemePreference: ['httpBearerAuth'] });
+    expect(await rig.retried(() => call(client))).toEqual({ value: TEXT, refusals: 1 });
+  });
+
   it.each(CALLS)('%s: refused above the limit, as throttling', async (_name, _api, call) => {
     rig.clock.advance(60_000);
     await rig.booked(() => call(withToken('tight')));

@@ -3,6 +3,7 @@ import { hashKey } from '../../src/config/hash-key.js';
 import type { LedgerEvent } from '../../src/domain/lease.js';
 import { HeldClock } from './held-clock.js';
 import { startRig, type Rig, type RigOptions } from './rig.js';
+import { until } from './serving.js';
 import { scriptedUpstream, type Special } from './scripted-upstream.js';
 
 export interface SdkRig extends Rig {
@@ -11,6 +12,8 @@ export interface SdkRig extends Rig {
   booked<T>(call: () => PromiseLike<T>): Promise<{ readonly value: T; readonly event: LedgerEvent }>;
   /** What a call returned that was to pass uncharged, and by how much each label of the metric of such requests grew. */
   unmetered<T>(call: () => PromiseLike<T>): Promise<{ readonly value: T; readonly counted: Record<string, number> }>;
+  /** What a call returned that was refused first and came again by itself, once there was room: how often it was refused. */
+  retried<T>(call: () => PromiseLike<T>): Promise<{ readonly value: T; readonly refusals: number }>;
   /** Makes a call that must be refused without a word to the upstream; returns what it was rejected with. */
   refused(call: () => PromiseLike<unknown>): Promise<unknown>;
 }
@@ -18,8 +21,8 @@ export interface SdkRig extends Rig {
 /** A line of the list of tenants; its key is `key-` and its id. */
 export const tenant = (id: string, limits: string): string => `  - { id: ${id}, keys: ["${hashKey(`key-${id}`)}"], limits: ${limits} }\n`;
 
-/** `wide` is never refused, `tight` may ask once a minute, `tiny` can never have more than ten tokens. */
-const SDK_TENANTS = `tenants:\n${tenant('wide', '{ tokensPerMinute: 6000000 }')}${tenant('tight', '{ requestsPerMinute: 1 }')}${tenant('tiny', '{ tokensPerMinute: 10 }')}`;
+/** `wide` is never refused, `tight` may ask once a minute, `brisk` once a second, `tiny` can never have more than ten tokens. */
+const SDK_TENANTS = `tenants:\n${tenant('wide', '{ tokensPerMinute: 6000000 }')}${tenant('tight', '{ requestsPerMinute: 1 }')}${tenant('brisk', '{ requestsPerMinute: 60, burstSeconds: 1 }')}${tenant('tiny', '{ tokensPerMinute: 10 }')}`;
 
 export interface SdkRigOptions extends Pick<RigOptions, 'edit' | 'upstreamPort'> {
   readonly envoyConfig?: string;
@@ -61,6 +64,15 @@ export async function startSdkRig({ envoyConfig = 'envoy.yaml', more = '', tenan
       const after = countsOf(await rig.metrics());
       const grown = [...after].map(([label, count]) => [label, count - (counts.get(label) ?? 0)] as const).filter(([, by]) => by !== 0);
       return { value, counted: Object.fromEntries(grown) };
+    },
+    retried: async (call) => {
+      const refusals = () => rig.processor.log.filter(({ msg, decision }) => msg === 'request' && decision === 'refused').length;
+      const before = refusals();
+      const coming = call();
+      await until(() => refusals() > before, 'a refusal');
+      clock.advance(60_000);
+      const value = await coming;
+      return { value, refusals: refusals() - before };
     },
     refused: async (call) => {
       const [before, seen] = [await ids(), rig.stack.upstream.requests.length];
