@@ -39,7 +39,7 @@ export class BodyReader implements ResponseReader {
       if (this.#body.size > 0) this.reading.unreadable = true;
       this.reading.complete = (this.#list.closed && !this.reading.unreadable) || this.reading.endsWhole();
     } else if (this.#body.size > 0 && !this.#body.overflowed) {
-      const told = this.#take(this.#body.bytes.subarray(0, this.#body.size));
+      const told = this.#take(this.#body.whole);
       this.reading.complete = told;
     }
     this.#body.clear();
@@ -65,7 +65,7 @@ export class BodyReader implements ResponseReader {
       const end = list.end(chunk, start);
       this.#gather(chunk, start, end < 0 ? chunk.length : end);
       if (end < 0) return;
-      if (!this.#body.overflowed) this.#take(this.#body.bytes.subarray(0, this.#body.size));
+      if (!this.#body.overflowed) this.#take(this.#body.whole);
       this.#body.clear();
       at = end;
     }

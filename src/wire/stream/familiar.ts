@@ -35,6 +35,8 @@ export class Familiar {
   #known: Known[] = [];
   /** The answer is as it was after this part, but for texts. */
   #last: Known | null = null;
+  /** No known part has fewer bytes. */
+  #shortest = Infinity;
   #lessons = 0;
   #parts = 0;
 
@@ -44,10 +46,14 @@ export class Familiar {
     readonly maxBytes: number,
   ) {}
 
-  /** Takes the familiar parts that follow each other from `from` on; returns the offset behind them. */
-  skip(bytes: Buffer, from: number, to: number): number {
+  /** Takes the familiar parts that follow each other from `from` on; returns the offset behind them. `view`: of `bytes`. */
+  skip(bytes: Buffer, view: DataView, from: number, to: number): number {
     let at = from;
-    for (let end = this.#skipOne(bytes, at, to); end >= 0; end = this.#skipOne(bytes, at, to)) at = end;
+    while (to - at >= this.#shortest) {
+      const end = this.#skipOne(bytes, view, at, to);
+      if (end < 0) break;
+      at = end;
+    }
     return at;
   }
 
@@ -61,10 +67,10 @@ export class Familiar {
     return counted;
   }
 
-  #skipOne(bytes: Buffer, from: number, to: number): number {
+  #skipOne(bytes: Buffer, view: DataView, from: number, to: number): number {
     for (let i = 0; i < this.#known.length; i++) {
       const known = this.#known[i]!;
-      const end = known.shape.match(bytes, from, to);
+      const end = known.shape.match(bytes, view, from, to);
       if (end < 0 || end - from > this.maxBytes) continue;
       if (known !== this.#last && !this.#isAsLast(known, i)) return -1;
       known.shape.count(bytes, this.answer);
@@ -98,6 +104,7 @@ export class Familiar {
     const shape = new Shape(bytes, slotted.map((leaf) => slotOf(leaf, counted)), counted.map((leaf) => slotted.indexOf(leaf)), pieces);
     this.#last = { shape, part, event };
     this.#known = [this.#last, ...this.#known.slice(0, MAX_KNOWN - 1)];
+    this.#shortest = Math.min(...this.#known.map((known) => known.shape.length));
   }
 
   /** The leaves whose texts are counted, in the order of counting; null where that cannot be told. */

@@ -25,9 +25,10 @@ export class LinesReader implements ResponseReader {
   }
 
   push(chunk: Buffer): Buffer {
+    const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
     let at = 0;
     while (at < chunk.length) {
-      if (this.#line.size === 0) at = this.#familiar.skip(chunk, at, chunk.length);
+      if (this.#line.size === 0) at = this.#familiar.skip(chunk, view, at, chunk.length);
       if (at === chunk.length) break;
       const lf = chunk.indexOf(LF, at);
       const end = lf < 0 ? chunk.length : lf + 1;
@@ -53,7 +54,7 @@ export class LinesReader implements ResponseReader {
   #finish(chunk: Buffer, start: number, end: number): void {
     const line = this.#line;
     if (line.size === 0) this.#read(chunk.subarray(start, end));
-    else if (!line.overflowed && this.#familiar.skip(line.bytes, 0, line.size) === 0) this.#read(line.bytes.subarray(0, line.size));
+    else if (!line.overflowed && this.#familiar.skip(line.bytes, line.view, line.start, line.start + line.size) === line.start) this.#read(line.whole);
     line.clear();
   }
 

@@ -13,6 +13,8 @@ export const MAX_EVENT_BYTES = 1024 * 1024;
 export const MAX_HELD_BYTES = 64 * 1024;
 /** Shorter events are parsed without a look at their depth first. */
 const SHORT_EVENT = 16 * 1024;
+/** Shorter chunks are gathered as a whole: one copy, and their events stand in one piece. */
+const SHORT_CHUNK = 512;
 
 const NOTHING = Buffer.alloc(0);
 const LF = 0x0a;
@@ -39,78 +41,125 @@ export class SseReader implements ResponseReader {
 
   push(chunk: Buffer): Buffer {
     const passing = new Passing(chunk);
-    let at = 0;
-    while (at < chunk.length) {
-      if (this.#event.size === 0) at = this.#skip(chunk, at);
-      if (at === chunk.length) break;
-      const end = this.#splitter.next(chunk, at);
-      if (end < 0) {
-        this.#begin(chunk, at, passing);
-        break;
-      }
-      this.#finish(chunk, at, end, passing);
-      at = end;
-    }
+    if (chunk.length <= SHORT_CHUNK && this.#event.size + chunk.length <= MAX_EVENT_BYTES) this.#pushShort(chunk, passing);
+    else this.#pushLong(chunk, passing);
     return passing.result();
   }
 
   end(): Buffer {
     const passing = new Passing(NOTHING);
-    if (this.#event.size > 0) this.#finish(NOTHING, 0, 0, passing);
+    const { size, start, bytes, view, overflowed } = this.#event;
+    if (overflowed) this.#finishTooLong(NOTHING, 0, 0, passing);
+    else if (size > 0) this.#finish(bytes, view, start, start + size, size, 0, passing);
     this.reading.complete = this.reading.endsWhole();
     return passing.result();
   }
 
-  /** Takes familiar events that begin at `at`; none of them is hidden. */
-  #skip(chunk: Buffer, at: number): number {
-    const end = this.#familiar.skip(chunk, at, chunk.length);
-    if (end > at) this.#afterFamiliar();
-    return end;
+  /** Gathers the chunk, and reads the events that end in it from there. */
+  #pushShort(chunk: Buffer, passing: Passing): void {
+    const event = this.#event;
+    const before = event.size;
+    event.add(chunk);
+    const { bytes, view } = event;
+    const chunkStart = event.start + before;
+    const to = chunkStart + chunk.length;
+    let start = event.start;
+    for (let end = this.#splitter.next(bytes, view, chunkStart, to); end >= 0; end = this.#splitter.next(bytes, view, start, to)) {
+      this.#finish(bytes, view, start, end, Math.max(0, chunkStart - start), end - chunkStart, passing);
+      start = end;
+    }
+    if (start < to) this.#hold(start, Math.max(0, chunkStart - start), to - Math.max(start, chunkStart), chunk.length, passing);
+    event.drop(start - event.start);
   }
 
-  #afterFamiliar(): void {
+  /** Reads events where they stand, and gathers only what is cut. */
+  #pushLong(chunk: Buffer, passing: Passing): void {
+    const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#event.size === 0) at = this.#skip(chunk, view, at);
+      const end = this.#splitter.next(chunk, view, at, chunk.length);
+      if (end < 0) {
+        this.#begin(chunk, at, passing);
+        return;
+      }
+      if (this.#event.size === 0) this.#finish(chunk, view, at, end, 0, end, passing);
+      else this.#finishBegun(chunk, at, end, passing);
+      at = end;
+    }
+  }
+
+  /** Takes familiar events that begin at `at`; none of them is hidden. */
+  #skip(chunk: Buffer, view: DataView, at: number): number {
+    const end = this.#familiar.skip(chunk, view, at, chunk.length);
+    if (end === at) return at;
     this.#splitter.skipped();
     this.#hidLast = false;
     this.#lastEndedInCr = false;
-  }
-
-  /** The event that began earlier, or at `start`, ends at `end`: reads it, and passes it on unless it is hidden. */
-  #finish(chunk: Buffer, start: number, end: number, passing: Passing): void {
-    const begun = this.#event.size;
-    const last = end > start ? chunk[end - 1] : this.#event.bytes[begun - 1];
-    const lateLf = this.#lastEndedInCr && begun === 0 && end - start === 1 && last === LF;
-    const held = this.#released || begun === 0 ? null : this.#event.with(NOTHING);
-    const isUsage = begun === 0 ? this.#read(chunk, start, end) : this.#readGathered(chunk, start, end);
-    // The LF of a blank line whose CR ended the event before goes where that event went.
-    const hidden = lateLf ? this.#hidLast : isUsage && !this.#released;
-    if (hidden) passing.hide(start, end);
-    else if (held !== null) passing.insert(held, start);
-    this.#hidLast = hidden;
-    this.#lastEndedInCr = last === CR;
-    this.#released = !this.hideUsage;
-    this.#event.clear();
+    return end;
   }
 
   /** An event begins at `start`, or goes on there; it does not end in this chunk. */
   #begin(chunk: Buffer, start: number, passing: Passing): void {
-    if (!this.#released) {
-      if (this.#event.size + chunk.length - start <= MAX_HELD_BYTES) passing.hide(start, chunk.length);
-      else {
-        if (this.#event.size > 0) passing.insert(this.#event.with(NOTHING), start);
-        this.#released = true;
-      }
-    }
-    this.#event.add(chunk, start, chunk.length);
-    this.reading.unreadable ||= this.#event.overflowed;
+    if (start === chunk.length) return;
+    const event = this.#event;
+    this.#hold(event.start, event.size, chunk.length - start, chunk.length, passing);
+    event.add(chunk, start, chunk.length);
+    this.reading.unreadable ||= event.overflowed;
   }
 
-  /** Reads the event that was gathered and ends with these bytes; true if it is the usage event. */
-  #readGathered(chunk: Buffer, start: number, end: number): boolean {
+  /**
+   * Keeps an event that is not whole from the client, or lets it go where it grew too long for that. `begun` bytes of it, which were
+   * gathered and stand at `start`, came before the chunk; `piece` bytes, up to `chunkEnd`, are in the chunk.
+   */
+  #hold(start: number, begun: number, piece: number, chunkEnd: number, passing: Passing): void {
+    if (this.#released) return;
+    if (begun + piece <= MAX_HELD_BYTES) passing.hide(chunkEnd - piece, chunkEnd);
+    else {
+      if (begun > 0) passing.insert(Buffer.from(this.#event.bytes.subarray(start, start + begun)), chunkEnd - piece);
+      this.#released = true;
+    }
+  }
+
+  /** The event that was begun ends with these bytes. */
+  #finishBegun(chunk: Buffer, start: number, end: number, passing: Passing): void {
     const event = this.#event;
-    event.add(chunk, start, end);
-    if (event.overflowed) return this.#tooLong();
-    if (this.#familiar.skip(event.bytes, 0, event.size) > 0) return false;
-    return this.#read(event.bytes, 0, event.size);
+    const begun = event.size;
+    if (begun + end - start > MAX_EVENT_BYTES) this.#finishTooLong(chunk, start, end, passing);
+    else {
+      event.add(chunk, start, end);
+      this.#finish(event.bytes, event.view, event.start, event.start + event.size, begun, end, passing);
+    }
+    event.clear();
+  }
+
+  /** What was gathered and the bytes of the chunk are one event that is too long to be read. */
+  #finishTooLong(chunk: Buffer, start: number, end: number, passing: Passing): void {
+    if (!this.#released && this.#event.size > 0) passing.insert(this.#event.with(NOTHING), start);
+    this.#tooLong();
+    this.#after(chunk[end - 1], false);
+  }
+
+  /**
+   * An event stands from `start` to `end`: reads it, and passes it on unless it is hidden. Its first `begun` bytes came before the chunk,
+   * its others end at `chunkEnd` in the chunk.
+   */
+  #finish(bytes: Buffer, view: DataView, start: number, end: number, begun: number, chunkEnd: number, passing: Passing): void {
+    const chunkStart = chunkEnd - (end - start - begun);
+    const last = bytes[end - 1];
+    const lateLf = this.#lastEndedInCr && begun === 0 && end - start === 1 && last === LF;
+    const isUsage = this.#familiar.skip(bytes, view, start, end) === start && this.#read(bytes, start, end);
+    // The LF of a blank line whose CR ended the event before goes where that event went.
+    const hidden = lateLf ? this.#hidLast : isUsage && !this.#released;
+    if (hidden) passing.hide(chunkStart, chunkEnd);
+    else if (begun > 0 && !this.#released) passing.insert(Buffer.from(bytes.subarray(start, start + begun)), chunkStart);
+    this.#after(last, hidden);
+  }
+
+  #after(last: number | undefined, hidden: boolean): void {
+    this.#hidLast = hidden;
+    this.#lastEndedInCr = last === CR;
+    this.#released = !this.hideUsage;
   }
 
   #tooLong(): false {
