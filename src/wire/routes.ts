@@ -7,6 +7,7 @@ import { bedrockRefusal } from './bedrock/refusal.js';
 import { bedrockRoute } from './bedrock/routes.js';
 import { geminiRefusal } from './gemini/refusal.js';
 import { geminiRoute } from './gemini/routes.js';
+import { localRoute } from './local/routes.js';
 import { ollamaRefusal } from './ollama/refusal.js';
 import { ollamaRoute } from './ollama/routes.js';
 import { openAiRefusal } from './openai/refusal.js';
@@ -23,7 +24,7 @@ export type Route =
   | { readonly kind: 'unknown'; readonly family: Family };
 
 /** Each provider's own table. A path is in one of them at most. */
-const TABLES: readonly ((path: string) => WireApi | null)[] = [openaiRoute, anthropicRoute, bedrockRoute, geminiRoute, ollamaRoute];
+const TABLES: readonly ((path: string) => WireApi | null)[] = [openaiRoute, anthropicRoute, bedrockRoute, geminiRoute, ollamaRoute, localRoute];
 
 /**
  * Prefixes under which LiteLLM hands requests to a provider as they came (`mapped_pass_through_routes` of its 1.106.2), and those of
@@ -35,8 +36,12 @@ const PASS_THROUGH: ReadonlySet<string> = new Set([
   ...['transcribe', 'typesafe', 'vertex-ai', 'vertex_ai', 'vllm', 'watsonx'],
 ]);
 
-/** Prefixes that say nothing: a mount point, or a version twice. */
-const MOUNTS: ReadonlySet<string> = new Set(['api', 'claude_code_gateway', 'inference', 'llm', 'ollama', 'v1', 'v1beta']);
+/** Prefixes that say nothing: a mount point, or a version before another one. */
+const MOUNTS: ReadonlySet<string> = new Set(['api', 'claude_code_gateway', 'inference', 'llm', 'ollama']);
+const VERSION_BEFORE = /^\/(v1|v1beta)\/(v1|v1beta|api|openai)\//;
+
+/** With these an API's own path begins, under whatever name a gateway is mounted. */
+const UNMISTAKABLE = ['/v1/', '/v1beta/', '/model/', '/openai/'];
 
 /** Each prefix may stand before another. */
 const MAX_PREFIXES = 4;
@@ -89,8 +94,7 @@ function decoded(path: string): string {
 }
 
 /**
- * The path as it is, then without each prefix, one after the other, and last from its version on: a gateway may be mounted under any
- * name. `prefix`: the first one that hands to a provider.
+ * The path as it is, then without each prefix, one after the other, and last from where it is unmistakable on. `prefix`: the first one that hands to a provider.
  */
 function withoutPrefixes(path: string): { candidates: readonly string[]; prefix: string | null } {
   const candidates = [path];
@@ -100,14 +104,16 @@ function withoutPrefixes(path: string): { candidates: readonly string[]; prefix:
     const end = rest.indexOf('/', 1);
     const first = rest.slice(1, end < 0 ? undefined : end);
     const passes = PASS_THROUGH.has(first);
-    if (!passes && !MOUNTS.has(first)) break;
+    if (!passes && !MOUNTS.has(first) && !VERSION_BEFORE.test(rest)) break;
     if (passes) prefix ??= first;
     if (end < 0) break;
     rest = rest.slice(end);
     candidates.push(rest);
   }
-  const version = path.lastIndexOf('/v1/');
-  if (version > 0) candidates.push(path.slice(version));
+  for (const start of UNMISTAKABLE) {
+    const at = path.indexOf(start, 1);
+    if (at > 0) candidates.push(path.slice(at));
+  }
   return { candidates, prefix };
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { BucketCharge, Consumption, ReserveResult } from '../../src/domain/lease.js';
-import type { Store } from '../../src/domain/store.js';
+import { MAX_LEARNED_LENGTH, type Store } from '../../src/domain/store.js';
 import { charge, event, request, used } from './store-builders.js';
 
 /** A whole minute at some time, as real clocks tell. */
@@ -333,6 +333,21 @@ export function describeStore(name: string, makeStore: () => Promise<Store>): vo
         expect(await store.isIdle('acme', T0)).toBe(true);
         await store.reserve(request('b', T0, [charge('concurrency', { tenantId: 'corp', limit: 5 })]));
         expect(await store.isIdle('corp', T0)).toBe(false);
+      });
+
+      test('what was learned is kept by key: the state of more observations stays', async () => {
+        const state = (key: string, observations: number) => ({ key, observations, state: `${key} after ${observations}` });
+        expect(await store.loadLearned()).toEqual([]);
+        await store.saveLearned([state('a', 5), state('b', 1)]);
+        await store.saveLearned([state('a', 4), state('b', 2)]);
+        await store.saveLearned([state('c', 1)]);
+        const kept = [...(await store.loadLearned())].sort((one, other) => one.key.localeCompare(other.key));
+        expect(kept).toEqual([state('a', 5), state('b', 2), state('c', 1)]);
+      });
+
+      test('a state that is too long is not kept, and harms none beside it', async () => {
+        await store.saveLearned([{ key: 'long', observations: 1, state: 'x'.repeat(MAX_LEARNED_LENGTH + 1) }, { key: 'a', observations: 1, state: 's' }]);
+        expect((await store.loadLearned()).map(({ key }) => key)).toEqual(['a']);
       });
 
       test('listeners hear of every end until they stop', async () => {

@@ -140,10 +140,57 @@ describe('flow of a request', () => {
     expect(kinds('back')).toEqual(['pass', 'pass', 'pass', 'pass']);
   });
 
+  it('APIs without output reserve none, and are charged their input', async () => {
+    const h = harness(policyOf([tenant('a', [limit('tokens', 1000), limit('outputTokens', 100)])]));
+    const exchange = new Exchange(h.admission, head({ path: '/v1/embeddings' }));
+    exchange.begin();
+    expect((await exchange.decide(Buffer.from(JSON.stringify({ model: 'e', input: 'some text' })))).kind).toBe('forward');
+    exchange.respond(response(), true);
+    exchange.push(Buffer.from(JSON.stringify({ data: [{ embedding: [1] }], usage: { prompt_tokens: 3, total_tokens: 3 } })));
+    exchange.finish();
+    expect(h.witness.records).toMatchObject([{ api: 'openai-embeddings', reservedOutputTokens: 0, usage: { inputTokens: 3, outputTokens: 0 }, estimated: false }]);
+  });
+
+  it('background: metered by its estimate, or refused with the field named', async () => {
+    const request = Buffer.from(JSON.stringify({ model: 'm', input: 'Write a report.', background: true, max_output_tokens: 80 }));
+    const start = async (background: 'meter' | 'reject') => {
+      const h = harness(policyOf([tenant('a', [limit('tokens', 1000)])], { background }));
+      const exchange = new Exchange(h.admission, head({ path: '/v1/responses' }));
+      exchange.begin();
+      return { h, exchange, verdict: await exchange.decide(request) };
+    };
+    const { h, exchange } = await start('meter');
+    exchange.respond(response(), true);
+    exchange.push(Buffer.from(JSON.stringify({ id: 'r', object: 'response', status: 'queued', output: [], usage: null })));
+    exchange.finish();
+    const [record] = h.witness.records;
+    expect(record).toMatchObject({ estimated: true, outcome: 'completed', usage: { inputTokens: record!.estimatedInputTokens } });
+    expect(record!.usage!.outputTokens).toBeGreaterThan(0);
+    expect(record!.usage!.outputTokens).toBeLessThanOrEqual(80);
+    const { verdict } = await start('reject');
+    expect(verdict).toMatchObject({ kind: 'answer', answer: { status: 400 } });
+    expect(verdict.kind === 'answer' && JSON.parse(verdict.answer.body)).toMatchObject({ error: { param: 'background' } });
+  });
+
   it('unknownPaths: reject', () => {
     const h = harness(policyOf([tenant('a')], { unknownPaths: 'reject' }));
     const verdict = new Exchange(h.admission, head({ path: '/v1/some/thing' })).begin();
     expect(verdict.kind === 'answer' && verdict.answer.status).toBe(404);
+  });
+
+  it('session, merge key, retry and kind of work are in the books', async () => {
+    const h = harness(policyOf([tenant('a')]));
+    const headers = { authorization: 'Bearer key-a', 'x-session-id': 's1', 'idempotency-key': 'k1', 'x-stainless-retry-count': '1' };
+    const exchange = new Exchange(h.admission, head({ headers }));
+    exchange.begin();
+    await exchange.decide(body({ service_tier: 'flex' }));
+    exchange.respond(response(), true);
+    exchange.push(usage(1, 1));
+    const { facts } = exchange.finish();
+    await settled();
+    expect(h.witness.records).toMatchObject([{ labels: { session: 's1', mergeKey: 'k1', retry: 1, work: 'background' } }]);
+    expect(facts).toMatchObject({ session: 's1', work: 'background' });
+    expect(await h.store.recentEvents(1)).toMatchObject([{ session: 's1' }]);
   });
 
   it('one limit in shadow records what it would refuse, while the others are enforced', async () => {

@@ -15,7 +15,7 @@ const begin = (h: ReturnType<typeof harness>, more: Parameters<typeof head>[0] =
 const ALL = Object.keys(UNMETERED) as (keyof typeof UNMETERED)[];
 const PATHS: Record<(typeof ALL)[number], string> = {
   count_tokens: '/v1/messages/count_tokens', realtime: '/v1/realtime/calls', batches: '/v1/batches', files: '/v1/files', media: '/v1/images/generations',
-  assistants: '/v1/threads/t/runs', fine_tuning: '/v1/fine_tuning/jobs', moderations: '/v1/moderations', pass_through: '/cohere/v9/x', other: '/generate',
+  assistants: '/v1/threads/t/runs', fine_tuning: '/v1/fine_tuning/jobs', moderations: '/v1/moderations', pass_through: '/cohere/v9/x', other: '/v1/complete',
 };
 
 describe('requests that can’t be metered (no unmetered holes)', () => {

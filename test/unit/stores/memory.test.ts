@@ -93,3 +93,19 @@ describe('memory stays level', () => {
     expect((await store.snapshot([], 0)).totals.size).toBeLessThanOrEqual(110);
   });
 });
+
+describe('what was learned', () => {
+  const state = (key: string, length = 10) => ({ key, observations: 1, state: 'x'.repeat(length) });
+  const keys = async (store: ReturnType<typeof createMemoryStore>) => (await store.loadLearned()).map(({ key }) => key);
+
+  test('number and length are bounded: the ones saved longest ago give way', async () => {
+    const few = createMemoryStore({ learnedKeys: 2 });
+    await few.saveLearned([state('a'), state('b')]);
+    await few.saveLearned([state('a')]);
+    await few.saveLearned([state('c')]);
+    expect(await keys(few)).toEqual(['a', 'c']);
+    const short = createMemoryStore({ learnedLength: 100 });
+    await short.saveLearned([state('a', 60), state('b', 30), state('c', 60)]);
+    expect(await keys(short)).toEqual(['b', 'c']);
+  });
+});

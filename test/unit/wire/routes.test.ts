@@ -75,6 +75,26 @@ describe('the API a request calls (point 1)', () => {
     ['/v1/messages', 'anthropic-messages', 'anthropic'],
     ['/anthropic/v1/messages', 'anthropic-messages', 'anthropic'],
     ['/claude_code_gateway/v1/messages?beta=true', 'anthropic-messages', 'anthropic'],
+    ['/v1/responses', 'openai-responses', 'openai'],
+    ['/openai/v1/responses', 'openai-responses', 'openai'],
+    ['/v1/embeddings', 'openai-embeddings', 'openai'],
+    ['/azure/openai/deployments/e/embeddings?api-version=1', 'openai-embeddings', 'openai'],
+    ['/model/anthropic.claude-sonnet-4-v1%3A0/converse', 'bedrock-converse', 'bedrock'],
+    ['/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.x/converse-stream', 'bedrock-converse', 'bedrock'],
+    ['/model/arn:aws:bedrock:us-east-1:1:inference-profile/us.x/invoke', 'bedrock-invoke', 'bedrock'],
+    ['/bedrock/model/m/invoke-with-response-stream', 'bedrock-invoke', 'bedrock'],
+    ['/v1beta/models/gemini-2.5-flash:generateContent?key=k', 'gemini-generate-content', 'gemini'],
+    ['/gemini/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse', 'gemini-generate-content', 'gemini'],
+    ['/vertex_ai/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-flash:generateContent', 'gemini-generate-content', 'gemini'],
+    ['/vertex-ai/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:predict', 'gemini-embed-content', 'gemini'],
+    ['/models/gemini-2.5-flash:generateContent', 'gemini-generate-content', 'gemini'],
+    ['/api/chat', 'ollama-chat', 'ollama'],
+    ['/ollama/api/generate', 'ollama-generate', 'ollama'],
+    ['/api/embed', 'ollama-embed', 'ollama'],
+    ['/api/embeddings', 'ollama-embed', 'ollama'],
+    ['/completion', 'llamacpp-completion', 'openai'],
+    ['/v1/rerank', 'rerank', 'openai'],
+    ['/cohere/v2/rerank', 'rerank', 'openai'],
   ])('%s is %s', (path, api, family) => {
     expect(apiOf('POST', path)).toBe(api);
     expect(routeOf('POST', path).family).toBe(family);
@@ -133,7 +153,8 @@ describe('what is known and not metered (no unmetered holes)', () => {
     ['/cohere/v2/chat', 'other'],
     ['/v1/complete', 'other'],
     ['/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:rawPredict', 'other'],
-    ['/generate', 'other'],
+    ['/v1/generate', 'other'],
+    ['/v1/score/x', 'other'],
     ['/team/chat/completions', 'other'],
   ])('%s is %s', (path, kind) => {
     expect(kindOf(path)).toBe(kind);
@@ -164,10 +185,10 @@ const spelled = (path: string): fc.Arbitrary<string> =>
   ).chain((parts) => fc.constantFrom('', '/', '//', '?', '?a=b', '#x', '/?a=/../', '/./').map((end) => `/${parts.flat().join('')}${end}`));
 
 describe('every spelling of a metered path stays metered', () => {
-  const prefixes = ['', '/api', '/v1', '/openai', '/anthropic', '/vllm', '/azure', '/mistral', '/some/mount'];
-  it.each([['/v1/chat/completions', 'openai-chat'], ['/v1/messages', 'anthropic-messages'], ['/v1/completions', 'openai-completions']])('%s', (path, api) => {
+  const prefixes = ['', '/api', '/openai', '/anthropic', '/vllm', '/azure', '/bedrock', '/mistral', '/some/mount'];
+  it.each([['/v1/chat/completions', 'openai-chat'], ['/v1/messages', 'anthropic-messages'], ['/v1/completions', 'openai-completions'], ['/v1/responses', 'openai-responses'], ['/model/m:0/converse', 'bedrock-converse'], ['/v1beta/models/m:generateContent', 'gemini-generate-content'], ['/api/chat', 'ollama-chat']])('%s', (path, api) => {
     fc.assert(
-      fc.property(fc.constantFrom(...prefixes).chain((prefix) => spelled(`${prefix}${path}`)), (spelling) => {
+      fc.property(fc.constantFrom(...prefixes).filter((prefix) => api !== 'ollama-chat' || prefix !== '/some/mount').chain((prefix) => spelled(`${prefix}${path}`)), (spelling) => {
         expect(apiOf('POST', spelling)).toBe(api);
       }),
       { numRuns: 500 },
