@@ -8,20 +8,22 @@ import { readBody, takePrompts } from './body.js';
 /** Nothing is generated, whatever the number of inputs. */
 const NO_OUTPUT: Pick<RequestFacts, 'outputCapTokens' | 'choices'> = { outputCapTokens: 0, choices: 1 };
 
-/** Names under which servers take what is to be embedded: OpenAI's, llama.cpp's; vLLM's classifiers and poolers take those too. */
-const INPUTS = ['input', 'content', 'prompt', 'data'];
+/** Names under which servers take what is to be embedded: OpenAI's, and llama.cpp's. */
+const INPUTS = ['input', 'content'];
 
 /** Reads a body of `POST /v1/embeddings`. `model`: named by the path. Never throws. */
 export function parseEmbeddingsRequest(body: Buffer, model: string | null = null, sink?: PromptSink): ParsedRequest {
   return readBody(body, { api: 'openai-embeddings', named: model, sink }, (fields, prompt) => {
-    if (Array.isArray(fields.body['messages'])) for (const message of messagesOf(fields, 'messages')) prompt.message(message);
-    else takeInput(fields, prompt);
+    const { messages } = fields.body;
+    if (messages !== undefined && messages !== null) for (const message of messagesOf(fields, 'messages')) prompt.message(message);
+    // Where both are there it is the server's to say which counts: so both do.
+    const name = INPUTS.find((field) => fields.body[field] !== undefined && fields.body[field] !== null);
+    if (name !== undefined || messages === undefined || messages === null) takeInput(fields, name ?? 'input', prompt);
     return NO_OUTPUT;
   });
 }
 
-function takeInput(fields: Fields, prompt: PromptCollector): void {
-  const name = INPUTS.find((field) => fields.body[field] !== undefined && fields.body[field] !== null) ?? 'input';
+function takeInput(fields: Fields, name: string, prompt: PromptCollector): void {
   const value = fields.required(name);
   if (value === undefined || takePrompts(value, prompt) !== null || takeBlocks(value, prompt)) return;
   fields.fail('wrong_type', name, `The field \`${name}\` must be a string, a list of strings, or a list of token ids.`);

@@ -1,4 +1,4 @@
-import type { Api, ParsedRequest, PromptSink } from '../../domain/request.js';
+import type { ParsedRequest, PromptSink } from '../../domain/request.js';
 import type { WireApi } from '../../domain/wire.js';
 import { responseReader } from '../stream/reader.js';
 import { OpenAiAnswer } from './answer.js';
@@ -28,10 +28,7 @@ export const openaiCompletions = openaiApi('openai-completions', null);
 /** `POST /v1/responses`, and `/v1/responses/compact`, which takes and tells the same. */
 export const openaiResponses = openaiApi('openai-responses', null);
 
-/**
- * `POST /v1/embeddings`; also what vLLM serves at `/pooling` and `/classify` and llama.cpp at `/embedding`, which take the same
- * bodies, or `content`, or `messages`.
- */
+/** `POST /v1/embeddings`, with what vLLM and llama.cpp take besides: `messages`, `content`. */
 export const openaiEmbeddings = openaiApi('openai-embeddings', null);
 
 /** The API under a path that names the model, as Azure's do: that model counts, whatever the body says. Null: the body names it. */
@@ -46,6 +43,3 @@ export function openaiApi(api: OpenAiApi, model: string | null): WireApi {
   };
 }
 
-
-/** As `openaiApi`. */
-export const openaiDeployment = (api: Api, model: string): WireApi => openaiApi(api === 'openai-chat' ? 'openai-chat' : 'openai-completions', model);

@@ -145,6 +145,16 @@ describe('the paths of the Messages API', () => {
     expect(anthropicRoute(path)).toBeNull();
   });
 
+  it.each(['/v1/projects/p/locations/global', '/v1beta1/projects/p/locations/us-east5', ''])('Vertex’s below %s', (place) => {
+    const body = Buffer.from(JSON.stringify({ anthropic_version: 'vertex-2023-10-16', messages: HELLO }));
+    for (const [method, stream] of [['rawPredict', false], ['streamRawPredict', true]] as const) {
+      expect(anthropicRoute(`${place}/publishers/anthropic/models/claude-x@20250929:${method}`)?.parseRequest(body)).toMatchObject({ ok: true, facts: { model: 'claude-x@20250929', stream } });
+    }
+    expect(anthropicRoute(`${place}/publishers/anthropic/models/count-tokens:rawPredict`)).toBeNull();
+    expect(anthropicRoute(`${place}/publishers/anthropic/models/count-tokens@1:rawPredict`)).toBeNull();
+    expect(anthropicRoute(`${place}/publishers/google/models/gemini-x:rawPredict`)).toBeNull();
+  });
+
   it('need not be asked for usage', () => {
     expect(anthropicMessages.askForUsage(Buffer.from('{"stream":true}'))).toEqual([]);
   });

@@ -31,6 +31,7 @@ describe('facts of an embeddings request', () => {
       text: textsOf('ab'),
       media: [{ kind: 'image', bytes: 300 }],
     });
+    expect(facts({ messages: [{ role: 'user', content: 'ab' }], input: 'cd' }).prompt.text).toEqual(textsOf('ab', 'cd'));
     expect(facts({ content: 'ab' }).prompt.text).toEqual(textsOf('ab'));
     expect(facts({ content: { prompt_string: 'ab' } }).prompt.text).toEqual(textsOf('ab'));
     expect(facts({ input: [{ type: 'text', text: 'ab' }, { type: 'text', text: 'cd' }] }).prompt.text).toEqual(textsOf('ab', 'cd'));
