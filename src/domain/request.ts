@@ -107,4 +107,6 @@ export interface Splice {
  */
 export interface PromptSink {
   add(piece: string): void;
+  /** A picture, a sound or a file at this place: as it is written in the body, base64 for the most part. Not kept. */
+  media(payload: Uint8Array): void;
 }

@@ -60,7 +60,7 @@ function mayImport(from: string, to: string): boolean {
 }
 
 /** Packages that only compute. */
-const PURE_PACKAGES: ReadonlySet<string> = new Set(['@smithy/eventstream-codec', '@smithy/util-utf8', 'fzstd']);
+const PURE_PACKAGES: ReadonlySet<string> = new Set(['@smithy/eventstream-codec', '@smithy/util-utf8', 'fzstd', 'xxhash-wasm']);
 
 /** Layers below the shells do no I/O: of modules and packages they use only the listed ones. */
 export function ioImportProblems(sources: readonly Source[]): string[] {

@@ -1,5 +1,6 @@
 import type { RequestFault } from '../../domain/request.js';
 import { isObject, type Json, type JsonObject } from './json.js';
+import { isMarker } from './texts.js';
 
 /** Longest model name that is taken, in UTF-16 units. */
 export const MAX_MODEL_LENGTH = 256;
@@ -29,7 +30,7 @@ export class Fields {
     const value = this.body['model'];
     if (value === undefined || value === null || value === '') this.fail('missing_field', 'model', 'The field `model` is missing.');
     else if (typeof value !== 'string') this.fail('wrong_type', 'model', 'The field `model` must be a string.');
-    else if (value.length > MAX_MODEL_LENGTH) {
+    else if (value.length > MAX_MODEL_LENGTH || isMarker(value)) {
       this.fail('out_of_range', 'model', `The field \`model\` is longer than ${MAX_MODEL_LENGTH} characters.`);
     } else return value;
     return '';

@@ -1,8 +1,9 @@
 import type { Media } from '../../domain/request.js';
-import { isObject, type Json, type JsonObject } from '../json/json.js';
+import type { Json, JsonObject } from '../json/json.js';
+import { decodedBytes, headOf, secondsOf, sizeOf, type Payload } from './payload.js';
 
 /** Keys whose strings are a picture, a sound, a file or a reference to one, wherever they stand in a media block. */
-const PAYLOAD_KEYS = new Set(['data', 'bytes', 'file_data', 'file_id', 'b64_json', 'url', 'uri', 'fileUri', 'file_uri', 'image_url', 'video_url', 'audio_url']);
+const PAYLOAD_KEYS = new Set(['data', 'bytes', 'file_data', 'file_id', 'b64_json', 'url', 'uri', 'fileUri', 'file_uri', 'image_url', 'video_url', 'audio_url', 'images']);
 
 /** Keys whose strings are always text for the model, also where they look like a `data:` URL. */
 const TEXT_KEYS = new Set(['text', 'content', 'arguments', 'input_text', 'thinking', 'reasoning_content']);
@@ -10,9 +11,20 @@ const TEXT_KEYS = new Set(['text', 'content', 'arguments', 'input_text', 'thinki
 /** How far into a string its `;base64,` is looked for. */
 const HEAD = 256;
 
+/** What the surroundings of a string say of the media in it. */
+export interface Around {
+  readonly kind: Media['kind'] | null;
+  readonly detail: Media['detail'];
+}
+
+export const NOTHING_AROUND: Around = { kind: null, detail: null };
+
+/** Most words are of no kind: told at once. */
+const ANY_KIND = /image|audio|video|file|document|pdf/i;
+
 /** The kind of media that an object or member is about; null where nothing says so. */
 export function mediaKind(name: Json): Media['kind'] | null {
-  if (typeof name !== 'string') return null;
+  if (typeof name !== 'string' || !ANY_KIND.test(name)) return null;
   const word = name.slice(0, HEAD).toLowerCase();
   if (word.includes('image')) return 'image';
   if (word.includes('audio')) return 'audio';
@@ -20,42 +32,54 @@ export function mediaKind(name: Json): Media['kind'] | null {
   return word.includes('file') || word.includes('document') || word.includes('pdf') ? 'file' : null;
 }
 
-/** What an object itself says about the kind of media in it; else what its surroundings said. */
-export function kindWithin(block: JsonObject, around: Media['kind'] | null): Media['kind'] | null {
-  if (block['type'] === 'text') return null;
-  const told = mediaKind(block['media_type']) ?? mediaKind(block['mimeType']) ?? mediaKind(block['mime_type']);
-  return told ?? mediaKind(block['type']) ?? around;
+/** What an object itself says about the media in it; else what its surroundings said. */
+export function aroundWithin(block: JsonObject, around: Around): Around {
+  const { type, detail } = block;
+  const kind = type === 'text' ? null : (mediaKind(block['media_type']) ?? mediaKind(block['mimeType']) ?? mediaKind(block['mime_type']) ?? mediaKind(type) ?? around.kind);
+  const told = detail === 'low' || detail === 'high' ? detail : around.detail;
+  return kind === around.kind && told === around.detail ? around : { kind, detail: told };
 }
 
-/** Reads a string at `key` as media; null where it is text. `around` is the kind its surroundings speak of. */
-export function mediaOf(key: string, value: string, around: Media['kind'] | null): Media | null {
+/** The same for the object that is the member `key`: it may hold media by its name, as `{image: {source: {bytes}}}` does. */
+export function aroundMember(key: string, around: Around): Around {
+  const kind = mediaKind(key) ?? around.kind;
+  return kind === around.kind ? around : { kind, detail: around.detail };
+}
+
+/** Reads a string at `key` as media; null where it is text. `read`: its header as well. */
+export function mediaOf(key: string, value: Payload, around: Around, read: boolean): Media | null {
   if (TEXT_KEYS.has(key)) return null;
-  const head = value.slice(0, HEAD);
+  const isPayload = PAYLOAD_KEYS.has(key);
+  const head = isPayload || value.length > HEAD ? headOf(value, HEAD) : value as string;
   const comma = head.startsWith('data:') ? head.indexOf(',') : -1;
-  if (comma >= 0) {
-    const kind = mediaKind(head.slice(0, comma)) ?? around ?? mediaKind(key) ?? 'file';
-    return mediaOfKind(kind, head.slice(0, comma).endsWith(';base64') ? decodedBytes(value, comma + 1) : value.length - comma - 1);
-  }
-  const kind = around ?? mediaKind(key);
-  if (kind === null || !PAYLOAD_KEYS.has(key)) return null;
-  return mediaOfKind(kind, isReference(key, head) ? null : decodedBytes(value, 0));
+  if (comma >= 0) return mediaInUrl(value, head.slice(0, comma), { kind: around.kind ?? mediaKind(key), detail: around.detail }, read);
+  const kind = around.kind ?? mediaKind(key);
+  if (kind === null || !isPayload) return null;
+  return isReference(key, head) ? mediaElsewhere(kind, around.detail) : mediaOfKind(kind, value, 0, around.detail, read);
 }
 
-function mediaOfKind(kind: Media['kind'], bytes: number | null): Media {
-  return { kind, bytes, widthPx: null, heightPx: null, detail: null, seconds: null };
+/** Media that the request only points at. */
+export function mediaElsewhere(kind: Media['kind'], detail: Media['detail'] = null): Media {
+  return { kind, bytes: null, widthPx: null, heightPx: null, detail, seconds: null };
+}
+
+/** Media in base64, from character `from` of a string on. */
+function mediaOfKind(kind: Media['kind'], value: Payload, from: number, detail: Media['detail'], read: boolean): Media {
+  const bytes = decodedBytes(value, from);
+  const size = kind === 'image' && read ? sizeOf(value, from) : null;
+  const seconds = kind === 'audio' && read ? secondsOf(value, from, bytes) : null;
+  return { kind, bytes, widthPx: size?.widthPx ?? null, heightPx: size?.heightPx ?? null, detail, seconds };
+}
+
+/** `before`: what stands before the comma of a `data:` URL. */
+function mediaInUrl(value: Payload, before: string, around: Around, read: boolean): Media {
+  const kind = mediaKind(before) ?? around.kind ?? 'file';
+  const from = before.length + 1;
+  if (before.endsWith(';base64')) return mediaOfKind(kind, value, from, around.detail, read);
+  return { ...mediaElsewhere(kind, around.detail), bytes: value.length - from };
 }
 
 function isReference(key: string, head: string): boolean {
   return key === 'file_id' || key.toLowerCase().endsWith('uri') || key.endsWith('url') || head.startsWith('http');
 }
 
-/** Length of what base64 from `from` to the end stands for. */
-function decodedBytes(value: string, from: number): number {
-  const padding = value.endsWith('==') ? 2 : value.endsWith('=') ? 1 : 0;
-  return Math.max(0, Math.floor(((value.length - from) * 3) / 4) - padding);
-}
-
-/** True for a member that holds media in a list of choices such as `{image: {source: {bytes}}}`. */
-export function mediaMember(key: string, value: Json): Media['kind'] | null {
-  return isObject(value) ? mediaKind(key) : null;
-}
