@@ -103,7 +103,9 @@ export class Lease {
   /** Output beyond the reservation is charged while it runs, so that others see it at once. */
   #extend({ reading }: ResponseReader): void {
     const model = this.admitted.facts.model;
-    const tokens = reading.usage?.outputTokens ?? this.admission.estimator.countOutput(model, reading.output, reading.outputPieces);
+    // Some upstreams tell the input at the start and the output at the end: no output told yet is not none.
+    const told = reading.usage?.outputTokens ?? 0;
+    const tokens = told > 0 ? told : this.admission.estimator.countOutput(model, reading.output, reading.outputPieces);
     if (tokens <= this.#extendedTo) return;
     this.#extendedTo = tokens;
     this.admission.renewals.note(this.subject.id, tokens);

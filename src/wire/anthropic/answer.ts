@@ -9,8 +9,9 @@ const WRITTEN = new Set<Json>(['text', 'thinking', 'tool_use', 'server_tool_use'
 export class AnthropicAnswer extends Answer {
   protected readonly figures = new AnthropicUsage();
 
+  /** What was told at the start is no cost where an error came before any output. */
   get usage(): Answer['usage'] {
-    return this.figures.usage;
+    return this.sawError && !this.sawOutput && !this.figures.ended ? null : this.figures.usage;
   }
 
   /** Takes one event of a stream, or a whole body. */

@@ -34,7 +34,12 @@ export function parseMessagesRequest(bytes: Buffer, inPath: InPath = NOTHING_IN_
   takeReferences(body, prompt);
   if (fields.fault !== null) return { ok: false, fault: fields.fault };
   const labels = labelsOf(body, ['session_id', 'user_id']);
-  return { ok: true, facts: { api: 'anthropic-messages', model, stream, usageRequested: false, outputCapTokens, choices: 1, prompt: prompt.content, ...labels, background: false } };
+  return { ok: true, facts: { api: 'anthropic-messages', model, stream, usageRequested: false, outputCapTokens, choices: 1, prompt: prompt.content, ...labels, background: false, reasoning: switchesReasoningOn(body['thinking']) } };
+}
+
+/** Claude gets instructions for reasoning where it is switched on by a budget. */
+export function switchesReasoningOn(thinking: Json): boolean {
+  return isObject(thinking) && thinking['type'] === 'enabled';
 }
 
 /** The schema that the answer must follow, under its present name or the one before. */

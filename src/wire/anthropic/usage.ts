@@ -90,6 +90,11 @@ export class AnthropicUsage {
     if (iterations.length > 0) this.#iterations = iterations.map(iterationOf);
   }
 
+  /** More was told than at the start. */
+  get ended(): boolean {
+    return this.#end.told || this.#iterations.length > 0;
+  }
+
   /** The figures so far; null while there are none. While no output is told, `outputTokens` is 0. */
   get usage(): Usage | null {
     const plain = this.#end.over(this.#start);

@@ -143,6 +143,14 @@ describe('the output of a streamed message', () => {
     for (const said of [namedEvents(error), `data: ${JSON.stringify(error)}\n\n`]) expect(read(namedEvents(start({}), text('a')), said)).toMatchObject({ sawError: true, sawOutput: true, complete: false });
   });
 
+  it('costs nothing where the error came before any output and no end was told, and what was told else', () => {
+    const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
+    const begun = start({ input_tokens: 9, output_tokens: 1 });
+    expect(usageOf(begun, error)).toBeNull();
+    expect(usageOf(begun, text('a'), error)).toMatchObject({ inputTokens: 9, outputTokens: 0 });
+    expect(usageOf(begun, delta({ output_tokens: 3 }), error)).toMatchObject({ inputTokens: 9, outputTokens: 3 });
+  });
+
   it('is read without spaces and names, between comments, and with events named in `event` only', () => {
     const pieces = [start({ input_tokens: 3, output_tokens: 0 }), text('é'), delta({ output_tokens: 2 }), STOP].map((one) => `: keep-alive\n\ndata:${JSON.stringify(one)}\r\n\r\n`);
     expect(read(...pieces)).toMatchObject({ complete: true, unreadable: false, usage: { inputTokens: 3, outputTokens: 2 } });
