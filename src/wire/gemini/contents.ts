@@ -3,6 +3,9 @@ import { isObject, type Json, type JsonObject } from '../json/json.js';
 import type { PromptCollector } from '../prompt/collector.js';
 import { member } from './proto.js';
 
+/** Kinds of parts that the collector does not know as they are. */
+const REWRITTEN = new Set(['inlineData', 'inline_data', 'fileData', 'file_data', 'functionResponse', 'function_response', 'toolResponse', 'tool_response']);
+
 /** Adds one turn of the conversation, or whatever the client sent in its place. */
 export function takeContent(content: Json, prompt: PromptCollector): void {
   if (isObject(content)) prompt.message({ role: content['role'], parts: partsOf(content['parts'], prompt) });
@@ -22,11 +25,11 @@ function partsOf(parts: Json, prompt: PromptCollector): Json {
 
 /** A part as the collector knows it: media under a kind, results of tools as JSON. Parts of unknown kinds stay as they are. */
 function shownPart(part: Json, prompt: PromptCollector): Json {
-  if (!isObject(part)) return part;
+  if (!isObject(part) || !Object.keys(part).some((key) => REWRITTEN.has(key))) return part;
   const blob = member(part, 'inlineData');
-  if (isObject(blob)) return { ...without(part, 'inlineData', 'inline_data'), inlineData: { ...blob, type: 'file' } };
+  if (isObject(blob)) return { ...part, inline_data: null, inlineData: { ...blob, type: 'file' } };
   const file = member(part, 'fileData');
-  if (isObject(file)) return takeFile(without(part, 'fileData', 'file_data'), file, prompt);
+  if (isObject(file)) return takeFile({ ...part, file_data: null, fileData: null }, file, prompt);
   const result = member(part, 'functionResponse') ?? member(part, 'toolResponse');
   if (!isObject(result)) return part;
   const more = Array.isArray(result['parts']) ? result['parts'].map((inner) => shownPart(inner, prompt)) : undefined;
@@ -45,8 +48,4 @@ function takeFile(rest: JsonObject, file: JsonObject, prompt: PromptCollector): 
   if (isImage || isTooLong) return { ...rest, fileData: { mimeType: type, type: 'file', fileUri: uri } };
   prompt.reference('file', uri);
   return rest;
-}
-
-function without(part: JsonObject, ...names: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(part).filter(([name]) => !names.includes(name)));
 }

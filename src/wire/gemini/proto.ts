@@ -1,9 +1,35 @@
 import { MAX_COUNT, type Fields } from '../json/fields.js';
 import type { Json, JsonObject } from '../json/json.js';
 
-/** A member under the name that Google's documents give it, or under its name in the protocol, which Google takes as well. */
-export function member(object: JsonObject, name: string): Json {
-  return object[name] ?? object[snakeCase(name)];
+/** Names as Google's documents have them, and as the protocol has them, which Google takes as well. */
+const IN_PROTOCOL = {
+  inlineData: 'inline_data',
+  fileData: 'file_data',
+  fileUri: 'file_uri',
+  mimeType: 'mime_type',
+  functionResponse: 'function_response',
+  toolResponse: 'tool_response',
+  functionDeclarations: 'function_declarations',
+  systemInstruction: 'system_instruction',
+  generationConfig: 'generation_config',
+  maxOutputTokens: 'max_output_tokens',
+  candidateCount: 'candidate_count',
+  responseSchema: 'response_schema',
+  responseJsonSchema: 'response_json_schema',
+  cachedContent: 'cached_content',
+  serviceTier: 'service_tier',
+} as const;
+
+type Name = keyof typeof IN_PROTOCOL;
+
+/** A member under either of its names. */
+export function member(object: JsonObject, name: Name): Json {
+  return object[name] ?? object[IN_PROTOCOL[name]];
+}
+
+/** Both of them, where both are there. */
+export function members(object: JsonObject, name: Name): Json[] {
+  return [object[name], object[IN_PROTOCOL[name]]];
 }
 
 /**
@@ -17,8 +43,4 @@ export function protoCount(fields: Fields, value: Json, path: string, min: numbe
   else if (Number.isInteger(number) && number >= min && number <= max) return number;
   else fields.fail('out_of_range', path, `The field \`${path}\` must be a whole number from ${min} to ${max}.`);
   return null;
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

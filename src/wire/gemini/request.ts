@@ -4,7 +4,7 @@ import { isObject, listOf, parseBody, type Json, type JsonObject } from '../json
 import { PromptCollector } from '../prompt/collector.js';
 import { labelsOf } from '../prompt/labels.js';
 import { shownContent, takeContent } from './contents.js';
-import { member, protoCount } from './proto.js';
+import { member, members, protoCount } from './proto.js';
 
 /** Most answers one request may ask for; Google takes eight. */
 const MAX_CANDIDATES = 4096;
@@ -21,9 +21,9 @@ export function parseGenerateContent(body: Buffer, { model, stream }: Called, si
   if (!parsed.ok) return parsed;
   const fields = new Fields({ ...parsed.value, model });
   const prompt = new PromptCollector(sink, parsed.texts);
-  const configs = [parsed.value['generationConfig'], parsed.value['generation_config']].filter(isObject);
+  const configs = members(parsed.value, 'generationConfig').filter(isObject);
   const named = fields.model();
-  const outputCapTokens = largestOf(fields, configs, 'maxOutputTokens');
+  const outputCapTokens = largestCap(fields, configs);
   const choices = Math.max(1, ...configs.map((config) => protoCount(fields, member(config, 'candidateCount'), 'generationConfig.candidateCount', 0, MAX_CANDIDATES) ?? 1));
   takePrompt(fields, configs, prompt);
   if (fields.fault !== null) return { ok: false, fault: fields.fault };
@@ -40,15 +40,15 @@ function takePrompt(fields: Fields, configs: readonly JsonObject[], prompt: Prom
   prompt.system(shownContent(member(body, 'systemInstruction'), prompt));
   for (const content of Array.isArray(contents) ? contents : [contents]) takeContent(content, prompt);
   for (const config of configs) {
-    for (const name of ['responseSchema', 'responseJsonSchema']) prompt.schema(member(config, name));
+    for (const name of ['responseSchema', 'responseJsonSchema'] as const) prompt.schema(member(config, name));
     prompt.schema(config['_responseJsonSchema']);
   }
   prompt.reference('cached_content', member(body, 'cachedContent'));
 }
 
 /** The largest cap of all places, thoughts included (Google counts them against it); null without one. Zero is none. */
-function largestOf(fields: Fields, configs: readonly JsonObject[], name: string): number | null {
-  const caps = configs.flatMap((config) => [config[name], config['max_output_tokens']]).map((cap) => protoCount(fields, cap, `generationConfig.${name}`, 0) ?? 0);
+function largestCap(fields: Fields, configs: readonly JsonObject[]): number | null {
+  const caps = configs.flatMap((config) => members(config, 'maxOutputTokens')).map((cap) => protoCount(fields, cap, 'generationConfig.maxOutputTokens', 0) ?? 0);
   return Math.max(0, ...caps) || null;
 }
 
