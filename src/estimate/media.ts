@@ -69,8 +69,8 @@ export function mediaTokens(media: Media, model: string): number {
       // Gemini's 263 tokens a second; without a length, of about 250 KB.
       return bounded(seconds === null ? (bytes ?? 2_850_000) / 950 : seconds * 263, 66, 200_000);
     case 'file':
-      // A page of about 70 KB with 700 tokens; small files are text.
-      return bounded(bytes === null ? 1500 : bytes < 20_000 ? bytes / 4 : 5000 + (bytes - 20_000) / 100, 10, 100_000);
+      // Small files are text, long ones pages of about 70 KB with 700 tokens each; between the two either may be.
+      return bounded(bytes === null ? 1500 : Math.min(bytes / 4, Math.max(4500, bytes / 100)), 10, 100_000);
   }
 }
 

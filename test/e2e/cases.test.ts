@@ -11,7 +11,7 @@ type Limits = Readonly<Record<string, number>>;
 
 const tenantYaml = (id: string, limits: Limits): string => `  - { id: ${id}, keys: ["${hashKey(`key-${id}`)}"], limits: ${JSON.stringify(limits)} }\n`;
 
-// Each case has a tenant of its own. A bucket of N tokens with a slow refill stands for "N in a long window".
+// Each case has a tenant and a model of its own, so that none learns from another. A bucket of N tokens with a slow refill stands for "N in a long window".
 const YAML = `tenants:\n${[
   tenantYaml('wso2', { tokensPerMinute: 5, burstSeconds: 3600 }),
   tenantYaml('litellm-41610', { tokensPerMinute: 100 }),
@@ -58,7 +58,7 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('handed cases at one instant,
 
   const ask = async (tenant: string, more: object, headers: Record<string, string> = {}): Promise<Response> => {
     const answer = await fetch(`${rig.stack.url}/v1/completions`, {
-      method: 'POST', headers: { ...JSON_HEADERS(`key-${tenant}`), ...headers }, body: JSON.stringify({ model: 'm', prompt: 'a', max_tokens: 1, ...more }),
+      method: 'POST', headers: { ...JSON_HEADERS(`key-${tenant}`), ...headers }, body: JSON.stringify({ model: `m-${tenant}`, prompt: promptOf(1), max_tokens: 1, ...more }),
     });
     await answer.clone().text();
     return answer;
@@ -102,7 +102,7 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('handed cases at one instant,
     const released = new Promise<void>((resolve) => (release = resolve));
     script = () => ({ kind: 'answer', pieces: held(released) });
     const seen = rig.stack.upstream.requests.length;
-    const body = JSON.stringify({ model: 'm', prompt: promptOf(50), max_tokens: 150, stream: true });
+    const body = JSON.stringify({ model: 'm-higress', prompt: promptOf(50), max_tokens: 150, stream: true });
     const answers = await Promise.all(Array.from({ length: 50 }, () =>
       fetch(`${rig.stack.url}/v1/completions`, { method: 'POST', headers: JSON_HEADERS('key-higress'), body })));
     const statuses = answers.map(({ status }) => status).sort();
