@@ -1,4 +1,5 @@
 import type { ParsedRequest, PromptSink } from '../../domain/request.js';
+import { switchesReasoningOn } from '../anthropic/request.js';
 import { Fields } from '../json/fields.js';
 import { isObject, parseBody, type Json, type JsonObject } from '../json/json.js';
 import { PromptCollector } from '../prompt/collector.js';
@@ -27,7 +28,12 @@ export function parseConverseRequest(bytes: Buffer, named: string, stream: boole
   const messages = KEPT_PROMPT.test(model) && (body['messages'] ?? null) === null ? [] : messagesOf(fields, 'messages');
   for (const message of messages) prompt.message(shownMessage(message));
   if (fields.fault !== null) return { ok: false, fault: fields.fault };
-  return { ok: true, facts: { api: 'bedrock-converse', model, stream, usageRequested: false, outputCapTokens, choices: 1, prompt: prompt.content, ...labels(body), background: false } };
+  return { ok: true, facts: { api: 'bedrock-converse', model, stream, usageRequested: false, outputCapTokens, choices: 1, prompt: prompt.content, ...labels(body), background: false, reasoning: reasons(body['additionalModelRequestFields']) } };
+}
+
+/** Each model family has its own name for it. */
+function reasons(fields: Json): boolean {
+  return isObject(fields) && ['thinking', 'reasoning_config', 'reasoningConfig'].some((name) => switchesReasoningOn(fields[name]));
 }
 
 /** Its text is not in the body, only what is put into it. */

@@ -2,7 +2,8 @@ import type { ResponseReader } from '../../domain/wire.js';
 import { isObject, MAX_DEPTH, parseText } from '../json/json.js';
 import { deeperThan } from '../json/scan.js';
 import type { Answer } from './answer.js';
-import { EventStreamFrames, type EventFrame } from './eventstream.js';
+import { EventStreamFrames, MAX_FRAME_BYTES, type EventFrame } from './eventstream.js';
+import { Familiar } from './familiar.js';
 
 /** Shorter payloads are parsed without a look at their depth first. */
 const SHORT_PAYLOAD = 16 * 1024;
@@ -12,8 +13,13 @@ const NOTHING = Buffer.alloc(0);
 /** Reads an answer that is an AWS event stream. Its bytes pass untouched: nothing is ever hidden in one. */
 export class EventStreamReader implements ResponseReader {
   readonly #frames = new EventStreamFrames();
+  readonly #familiar: Familiar;
+  /** The first event that had output text: most others are of its kind, and those are not parsed where they are familiar. */
+  #textEvent: string | null = null;
 
-  constructor(readonly reading: Answer) {}
+  constructor(readonly reading: Answer) {
+    this.#familiar = new Familiar(reading, MAX_FRAME_BYTES);
+  }
 
   push(chunk: Buffer): Buffer {
     for (const frame of this.#frames.push(chunk)) this.#take(frame);
@@ -32,10 +38,21 @@ export class EventStreamReader implements ResponseReader {
       this.reading.sawError = true;
       return;
     }
-    if (payload.length === 0) return;
+    if (payload.length === 0 || this.#isFamiliar(event, payload)) return;
     const tooDeep = payload.length > SHORT_PAYLOAD && deeperThan(payload, MAX_DEPTH);
     const part = tooDeep ? undefined : parseText(payload.toString('utf8'));
-    if (isObject(part)) this.reading.take(part, event);
-    else this.reading.unreadable = true;
+    if (!isObject(part)) {
+      this.reading.unreadable = true;
+      return;
+    }
+    // What is in base64 has no shape that says anything.
+    const example = event === this.#textEvent && typeof part['bytes'] !== 'string' ? { bytes: payload, start: 0 } : null;
+    if (this.#familiar.take(part, event, example) > 0) this.#textEvent ??= event;
+  }
+
+  #isFamiliar(event: string | null, payload: Buffer): boolean {
+    if (event === null || event !== this.#textEvent) return false;
+    const view = new DataView(payload.buffer, payload.byteOffset, payload.length);
+    return this.#familiar.skip(payload, view, 0, payload.length) === payload.length;
   }
 }

@@ -38,6 +38,13 @@ interface Told extends Pick<EventFrame, 'event' | 'kind'> {
   readonly headers: Buffer;
 }
 
+/** CRC-32's steps by the byte, for its reflected polynomial 0xEDB88320. */
+const CRC_OF_BYTE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  return crc;
+});
+
 /** Bytes of a header's value by its type: two truth values, four sizes of number, bytes and text (by a length of their own), time, UUID. */
 const VALUE_BYTES = [0, 0, 1, 2, 4, 8, null, null, 8, 16] as const;
 
@@ -90,8 +97,13 @@ export class EventStreamFrames {
     if (this.#length === 0) return this.#begin(chunk, at, left);
     const missing = this.#length - this.#pending.size;
     if (left < missing) return this.#keep(chunk, at);
-    this.#take(this.#pending.with(chunk.subarray(at, at + missing)), frames);
-    this.#pending.clear();
+    if (this.#pending.size === 0) this.#take(chunk, at, at + missing, frames);
+    else {
+      // A copy: what comes next in this chunk is gathered in the same place.
+      const frame = this.#pending.with(chunk.subarray(at, at + missing));
+      this.#take(frame, 0, frame.length, frames);
+      this.#pending.clear();
+    }
     this.#length = 0;
     return at + missing;
   }
@@ -100,8 +112,9 @@ export class EventStreamFrames {
   #begin(chunk: Buffer, at: number, left: number): number {
     const missing = PRELUDE_BYTES - this.#pending.size;
     if (left < missing) return this.#keep(chunk, at);
-    const prelude = this.#pending.with(chunk.subarray(at, at + missing));
-    const length = frameLength(prelude);
+    const inChunk = this.#pending.size === 0;
+    if (!inChunk) this.#pending.add(chunk, at, at + missing);
+    const length = inChunk ? frameLength(chunk, at) : frameLength(this.#pending.whole, 0);
     if (length === null) return this.#fail();
     if (length > MAX_FRAME_BYTES) {
       this.#passedOver = true;
@@ -111,41 +124,35 @@ export class EventStreamFrames {
     }
     this.#length = length;
     // Where the prelude lies in this chunk, the frame is taken from there as a whole: no copy if it is all there.
-    if (this.#pending.size === 0) return at;
-    this.#pending.add(chunk.subarray(at, at + missing));
-    return at + missing;
+    return inChunk ? at : at + missing;
   }
 
   #keep(chunk: Buffer, at: number): number {
-    this.#pending.add(at === 0 ? chunk : chunk.subarray(at));
+    this.#pending.add(chunk, at);
     return chunk.length;
   }
 
-  #take(bytes: Buffer, frames: EventFrame[]): void {
-    const frame = this.#decoded(bytes);
-    if (frame === null) this.#fail();
-    else frames.push(frame);
-  }
-
-  #decoded(bytes: Buffer): EventFrame | null {
-    const end = bytes.length - CHECKSUM_BYTES;
-    if (!rightChecksum(bytes, end)) return null;
-    const payloadStart = PRELUDE_BYTES + bytes.readUInt32BE(4);
-    const told = this.#toldAlready(bytes, payloadStart) ?? this.#told(bytes, payloadStart);
-    return told === null ? null : { event: told.event, kind: told.kind, payload: bytes.subarray(payloadStart, end) };
+  /** Takes the frame from `start` to `end`. */
+  #take(bytes: Buffer, start: number, end: number, frames: EventFrame[]): void {
+    const payloadStart = start + PRELUDE_BYTES + bytes.readUInt32BE(start + 4);
+    const payloadEnd = end - CHECKSUM_BYTES;
+    const sound = crc32(bytes.subarray(start, payloadEnd)) === bytes.readUInt32BE(payloadEnd);
+    const told = sound ? (this.#toldAlready(bytes, start + PRELUDE_BYTES, payloadStart) ?? this.#told(bytes.subarray(start, end), payloadStart - start)) : null;
+    if (told === null) this.#fail();
+    else frames.push({ event: told.event, kind: told.kind, payload: bytes.subarray(payloadStart, payloadEnd) });
   }
 
   /** A stream has few kinds of frames, and those of a kind have the same headers. */
-  #toldAlready(bytes: Buffer, end: number): Told | null {
-    for (const told of this.#kinds) if (told.headers.compare(bytes, PRELUDE_BYTES, end) === 0) return told;
+  #toldAlready(bytes: Buffer, start: number, end: number): Told | null {
+    for (const told of this.#kinds) if (told.headers.compare(bytes, start, end) === 0) return told;
     return null;
   }
 
-  /** What the headers tell, by the library; null where they are no headers. */
-  #told(bytes: Buffer, end: number): Told | null {
-    if (!soundHeaders(bytes, end)) return null;
+  /** What the headers of a frame tell, which end at `end`, by the library; null where they are no headers. */
+  #told(frame: Buffer, end: number): Told | null {
+    if (!soundHeaders(frame, end)) return null;
     try {
-      const told = { headers: Buffer.from(bytes.subarray(PRELUDE_BYTES, end)), ...toldBy(CODEC.decode(bytes).headers) };
+      const told = { headers: Buffer.from(frame.subarray(PRELUDE_BYTES, end)), ...toldBy(CODEC.decode(frame).headers) };
       if (told.headers.length <= MAX_KIND_BYTES) this.#kinds = [told, ...this.#kinds.slice(0, MAX_KINDS - 1)];
       return told;
     } catch {
@@ -160,18 +167,20 @@ export class EventStreamFrames {
   }
 }
 
-/** Length in bytes of the frame that begins with these; null where they are no prelude. */
-function frameLength(prelude: Buffer): number | null {
-  const length = prelude.readUInt32BE(0);
-  const headers = prelude.readUInt32BE(4);
-  if (!rightChecksum(prelude, 8)) return null;
+/** Length in bytes of the frame whose prelude is at `at`; null where that is no prelude. */
+function frameLength(bytes: Buffer, at: number): number | null {
+  const length = bytes.readUInt32BE(at);
+  const headers = bytes.readUInt32BE(at + 4);
+  if (bytes.readUInt32BE(at + 8) !== crcOfLengths(bytes, at)) return null;
   const payload = length - headers - FRAME_OVERHEAD_BYTES;
   return headers <= MAX_HEADERS_BYTES && payload >= 0 && payload <= MAX_PAYLOAD_BYTES ? length : null;
 }
 
-/** Whether the 4 bytes at `end` are the checksum of all before them. */
-function rightChecksum(bytes: Buffer, end: number): boolean {
-  return crc32(bytes.subarray(0, end)) === bytes.readUInt32BE(end);
+/** CRC-32 (IEEE 802.3) of the two lengths at `at`: for so few bytes a call of zlib's takes far longer. */
+function crcOfLengths(bytes: Buffer, at: number): number {
+  let crc = 0xffffffff;
+  for (let i = at; i < at + 8; i++) crc = (crc >>> 8) ^ CRC_OF_BYTE[(crc ^ bytes[i]!) & 0xff]!;
+  return ~crc >>> 0;
 }
 
 /** Whether the headers fill just their own bytes and none comes twice: the library reads past their end, and takes the last of two. */

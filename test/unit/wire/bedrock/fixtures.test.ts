@@ -22,7 +22,7 @@ function read({ file }: Recording, pieces: readonly Buffer[], model?: string): R
 
 /** Each byte once; longer recordings are cut in every frame at the same time. */
 function cutInTwo(bytes: Buffer): Buffer[][] {
-  return bytes.length > 10_000 ? [] : Array.from({ length: bytes.length }, (_, cut) => [bytes.subarray(0, cut), bytes.subarray(cut)]);
+  return bytes.length > 3000 ? [] : Array.from({ length: bytes.length }, (_, cut) => [bytes.subarray(0, cut), bytes.subarray(cut)]);
 }
 
 /** All frames cut at the same offset, for every offset: each byte of the recording is a cut of one of these; above 64 KB every seventh. */
