@@ -28,6 +28,11 @@ export function parseCompletionsRequest(body: Buffer, model: string | null = nul
     const told = generation(fields, 'openai-completions');
     prompt.schema(responseSchema(fields.body['response_format']));
     prompt.value('suffix', fields.body['suffix']);
+    // vLLM takes a prompt as a tensor too, with a text or without one: it counts as a file.
+    const { prompt_embeds: tensors } = fields.body;
+    prompt.media('file', tensors);
+    const given = fields.body['prompt'] ?? undefined;
+    if (given === undefined && tensors !== undefined && tensors !== null) return told;
     const value = fields.required('prompt');
     if (value === undefined) return told;
     const prompts = takePrompts(value, prompt);

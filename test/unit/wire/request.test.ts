@@ -158,6 +158,12 @@ describe('facts of a completions request', () => {
     expect(completion({ prompt: [], max_tokens: 0 })).toMatchObject({ choices: 1, outputCapTokens: 0 });
   });
 
+  it('takes a prompt that vLLM gets as a tensor, with and without a text', () => {
+    const tensor = 'A'.repeat(4000);
+    expect(completion({ prompt_embeds: tensor }).prompt).toMatchObject({ media: [{ kind: 'file', bytes: 3000 }], text: textsOf() });
+    expect(completion({ prompt: 'abc', prompt_embeds: [tensor, tensor] }).prompt).toMatchObject({ media: [{ bytes: 3000 }, { bytes: 3000 }], text: textsOf('abc') });
+  });
+
   it.each([[{ a: 1 }], [5], [[1, 'a']], [['a', 1]], [[{}]], [[['a']]]])('refuses the prompt %o', (prompt) => {
     expect(fault({ model: 'm', prompt }, openaiCompletions)).toMatchObject({ kind: 'wrong_type', field: 'prompt' });
   });
