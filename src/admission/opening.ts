@@ -39,7 +39,7 @@ export function openingOf(head: RequestHead, route: Route, identity: Identity, p
   const called = callOf(route, upgrade, workless);
   const keyed = called.kind === 'metered' || (called.kind === 'unmetered' && called.what !== 'pass_through') || (head.stage === 'both' && !workless);
   if (identity.kind === 'unknown' && keyed) return unidentified(identity.why);
-  if (called.kind === 'unmetered') return unmetered(called.what, policy);
+  if (called.kind === 'unmetered') return unmetered(called.what, head.method === 'DELETE' && !upgrade, policy);
   if (called.kind === 'unknown' || identity.kind === 'unknown') return unknown(head, policy, upgrade, workless);
   if (head.endOfStream) return { kind: 'pass', why: 'bodyless' };
   return { kind: 'meter', api: called.api, tenant: identity.tenant };
@@ -65,8 +65,9 @@ const SETTINGS: Record<UnmeteredKind, string> = {
   other: 'other',
 };
 
-function unmetered(what: UnmeteredKind, policy: Policy): Opening {
-  if (policy.unmetered[what] === 'pass') return { kind: 'pass', why: what };
+/** To delete is no work, whatever is deleted. */
+function unmetered(what: UnmeteredKind, deletes: boolean, policy: Policy): Opening {
+  if (policy.unmetered[what] === 'pass' || deletes) return { kind: 'pass', why: what };
   const message = `Requests of this kind can't be counted and are not served here (setting \`unmetered.${SETTINGS[what]}\`).`;
   return { kind: 'refuse', shadowWhy: what, refusal: { kind: 'not_metered', field: null, message } };
 }

@@ -156,7 +156,7 @@ export function accessLogFacts(record: RequestRecord): AccessLogFacts {
   if (record.tenantId !== null) facts['tenant'] = record.tenantId;
   if (record.model !== null) facts['model'] = record.model;
   if (record.labels !== null) facts['work'] = record.labels.work;
-  if (record.labels?.session != null) facts['session'] = record.labels.session;
+  if (record.labels !== null && record.labels.session !== null) facts['session'] = record.labels.session;
   if (record.outcome !== null) facts['outcome'] = record.outcome;
   if (record.usage === null) return facts;
   facts['input_tokens'] = record.usage.inputTokens;

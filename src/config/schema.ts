@@ -163,7 +163,7 @@ export const schema = z.strictObject({
   adminTokenFile: optional(filePath.nullable(), DEFAULTS.adminToken, 'File that holds the token, instead of `adminToken`. Space around it is dropped.'),
   identity: section(identity, 'How a request tells whose it is.'),
   unknownPaths: optional(z.enum(['pass', 'reject']), DEFAULTS.unknownPaths, 'Requests to paths of no known API: let them pass uncounted, or answer 404.'),
-  unmetered: section(unmetered, 'Requests that are known and can’t be metered: let them pass uncounted (a metric by kind), or answer 403. GET, HEAD and OPTIONS always pass.'),
+  unmetered: section(unmetered, 'Requests that are known and can’t be metered: let them pass uncounted (a metric by kind), or answer 403. GET, HEAD, OPTIONS and DELETE always pass.'),
   background: optional(z.enum(['meter', 'reject']), DEFAULTS.background, 'Bodies with `background: true`, whose answer is made after the response: `meter` charges the estimate (prompt, and the output that is usual for the model), `reject` answers 400.'),
   tenants: optional(z.array(tenant), { value: [], unit: null, reason: 'Nobody is served without being configured, unless identity says so.' }, 'Whose use is counted and limited.'),
   models: optional(z.array(model), DEFAULTS.models, 'What is known of models.'),

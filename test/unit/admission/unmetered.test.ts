@@ -47,10 +47,13 @@ describe('requests that can’t be metered (no unmetered holes)', () => {
     },
   );
 
-  it('GET of what is not metered passes: it does no work', () => {
+  it('GET and DELETE of what is not metered pass: they do no work', () => {
     const h = harness(policyOf([tenant('a')]));
     for (const path of Object.values(PATHS)) expect(begin(h, { method: 'GET', path }).kind).toBe('pass');
     expect(new Set(h.witness.passed)).toEqual(new Set(['method']));
+    expect(begin(h, { method: 'DELETE', path: '/v1/batches/b1' }).kind).toBe('pass');
+    expect(h.witness.passed.at(-1)).toBe('batches');
+    expect(begin(h, { method: 'DELETE', path: '/v1/realtime', headers: { authorization: 'Bearer key-a', upgrade: 'websocket' } }).kind).toBe('answer');
   });
 
   it('counting tokens needs a key like every call of an API; a gateway’s own paths are the gateway’s to judge', () => {
