@@ -131,7 +131,7 @@ const REFUSED: [string, Sent][] = [
   ['no key', { answer: 'json', key: null }],
   ['a body that is no JSON', { answer: 'json', body: '{"model": nope' }],
   ['a body in an unknown coding', { answer: 'json', headers: 'content-encoding: lzma\r\n' }],
-  ['an unknown path', { answer: 'json', path: '/v1/files' }],
+  ['an unknown path', { answer: 'json', path: '/v1/unheard/of' }],
 ];
 
 describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('shadow changes no header and no byte, %s', (envoyConfig) => {
