@@ -59,6 +59,8 @@ function takeAll(fields: Fields, prompt: PromptCollector): number {
 /** What an answer of `/generate` tells, chunk by chunk or as a whole body. */
 export class GenerateAnswer extends Answer {
   readonly #results = new Results();
+  /** Length of each result's text until now. */
+  readonly #longest = new Map<string, number>();
   #sawFinish = false;
 
   get usage(): Answer['usage'] {
@@ -72,9 +74,9 @@ export class GenerateAnswer extends Answer {
     const { token, details, meta_info: meta } = part;
     // TGI's stream tells each token, and at its end all of them once more.
     if (isObject(token)) this.text(token['text']);
-    else for (const text of [part['generated_text'], part['text'], ...listOf(part['text'])]) this.text(text);
+    else this.#texts(part, isObject(meta) ? meta['id'] : null);
     if (this.texts > before) this.outputPieces++;
-    if (isObject(details)) this.#tgi(part, details);
+    if (isObject(details)) this.#tgi(details);
     if (isObject(meta)) this.#sglang(part, meta);
   }
 
@@ -82,9 +84,27 @@ export class GenerateAnswer extends Answer {
     return this.complete || (this.#sawFinish && !this.sawError);
   }
 
-  #tgi(part: JsonObject, details: JsonObject): void {
+  #texts(part: JsonObject, id: Json): void {
+    this.text(part['generated_text']);
+    this.#grown(id, 0, part['text']);
+    listOf(part['text']).forEach((text, index) => {
+      this.#grown(id, index, text);
+    });
+  }
+
+  /** SGLang and vLLM send all that was said until now, each time: only what is new counts. */
+  #grown(id: Json, index: number, text: Json): void {
+    if (typeof text !== 'string') return;
+    const key = `${typeof id === 'string' ? id : ''} ${index}`;
+    const seen = this.#longest.get(key) ?? 0;
+    if (text.length <= seen) return;
+    if (seen > 0 || this.#longest.size < MAX_CHOICES) this.#longest.set(key, text.length);
+    this.text(text.slice(seen));
+  }
+
+  #tgi(details: JsonObject): void {
     const prefill = Array.isArray(details['prefill']) && details['prefill'].length > 0 ? details['prefill'].length : null;
-    this.#results.take(part['index'], { input: tokenCount(details['input_length']) ?? prefill, cached: null, output: tokenCount(details['generated_tokens']) });
+    this.#results.take(null, { input: tokenCount(details['input_length']) ?? prefill, cached: null, output: tokenCount(details['generated_tokens']) });
     if (typeof details['finish_reason'] === 'string') this.#sawFinish = true;
   }
 

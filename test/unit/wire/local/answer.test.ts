@@ -81,12 +81,14 @@ describe('an answer of /generate', () => {
   it('of SGLang: running figures, several results', () => {
     const meta = (id: string, completion_tokens: number, finish_reason: object | null = null) => ({ id, prompt_tokens: 9, cached_tokens: 4, completion_tokens, finish_reason });
     const stream = [event({ text: 'ab', meta_info: meta('a', 1) }), event({ text: 'abcd', meta_info: meta('a', 2, { type: 'stop' }) }), 'data: [DONE]\n\n'];
-    expect(readingOf(generate(false), 'sse', ...stream)).toMatchObject({ complete: true, usage: { inputTokens: 9, cachedInputTokens: 4, outputTokens: 2 } });
+    expect(readingOf(generate(false), 'sse', ...stream)).toMatchObject({ complete: true, output: countsOf('ab', 'cd'), usage: { inputTokens: 9, cachedInputTokens: 4, outputTokens: 2 } });
     expect(readingOf(generate(false), 'json', JSON.stringify([{ text: 'a', meta_info: meta('a', 3) }, { text: 'b', meta_info: meta('b', 4) }])).usage).toMatchObject({ inputTokens: 18, outputTokens: 7 });
   });
 
   it('of vLLM’s old server: no figures', () => {
     expect(readingOf(generate(false), 'json', '{"text":["Hello you"]}')).toMatchObject({ usage: null, output: countsOf('Hello you'), complete: true });
+    const growing = ['He', 'Hel', 'Hel', 'Hello', 'Hello you'].map((text) => event({ text: [text, 'x'] }));
+    expect(readingOf(generate(false), 'sse', ...growing)).toMatchObject({ output: countsOf('He', 'x', 'l', 'lo', ' you'), outputPieces: 4 });
   });
 });
 

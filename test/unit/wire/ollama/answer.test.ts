@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { chargeFor } from '../../../../src/admission/charge.js';
 import type { PlainRefusal } from '../../../../src/domain/refusal.js';
+import { createEstimator } from '../../../../src/estimate/estimator.js';
 import { ollamaChat, ollamaEmbed, ollamaGenerate } from '../../../../src/wire/ollama/ollama.js';
 import { feed } from '../feed.js';
 import { cases, WHERE } from '../handed.js';
 import { countsOf, recordings, totalsOf } from '../recorded.js';
-import { cuts, LIMITED, OURS, plain, readingOf, TOO_LARGE } from '../local/read.js';
+import { cuts, factsOf, LIMITED, OURS, plain, readingOf, TOO_LARGE } from '../local/read.js';
 
 const recorded = recordings(/^ollama\/.*\.ndjson$/);
 const line = (part: object) => `${JSON.stringify(part)}\n`;
@@ -26,10 +28,17 @@ describe.skipIf(recorded.length === 0)(`recorded answers of Ollama${WHERE}`, () 
 });
 
 describe.skipIf(cases === null)(`faults that users reported${WHERE}`, () => {
-  it('ollama/ollama#2068: a cached prompt has no figure, so the estimate stays in force', () => {
+  it('ollama/ollama#2068: a cached prompt has no figure, so the estimate stays in force and is marked as one', () => {
     const { input, expected } = cases!.get('ollama/ollama#2068')!;
     const lines = (input as { response_ndjson?: string[] }).response_ndjson!;
-    expect(readingOf(ollamaChat, 'ndjson', ...lines)).toMatchObject({ complete: true, usage: { inputTokens: 0, outputTokens: expected['output_total'] } });
+    const reading = readingOf(ollamaChat, 'ndjson', ...lines);
+    const estimator = createEstimator();
+    const facts = factsOf(ollamaChat, input.request);
+    const prompt = estimator.prompt('t', facts);
+    const ending = { status: 200, fromUpstream: true, whole: reading.complete, unseen: false, streamed: true, reading, unreadable: reading.unreadable };
+    const charge = chargeFor(ending, { model: facts.model, prompt, expectedOutputTokens: 7, background: false }, estimator);
+    expect(charge).toMatchObject({ estimated: true, teaches: false, usage: { inputTokens: prompt.tokens, outputTokens: expected['output_total'] } });
+    expect(prompt.tokens).toBeGreaterThan(0);
   });
 });
 
