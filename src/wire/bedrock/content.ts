@@ -3,6 +3,9 @@ import { isObject, type Json, type JsonObject } from '../json/json.js';
 /** Keys of media that some model families take as plain base64, where Converse has `{source: {bytes}}`. */
 const BARE_MEDIA = new Set(['image', 'images', 'init_image', 'mask', 'mask_source', 'inputImage', 'conditionImage', 'maskImage', 'referenceImage', 'video']);
 
+/** Blocks that hold what no model sees. */
+const HIDING = ['cachePoint', 'toolUse', 'toolResult', 'reasoningContent'];
+
 /** A message as the model sees it: without cache points, ids and sealed reasoning. Only what has to change is copied. */
 export function shownMessage(message: JsonObject): JsonObject {
   const content = shownBlocks(message['content']);
@@ -20,7 +23,7 @@ export function shownTools(tools: Json): Json {
 }
 
 function hasHidden(block: Json): boolean {
-  return isObject(block) && ['cachePoint', 'toolUse', 'toolResult', 'reasoningContent'].some((key) => isObject(block[key]));
+  return isObject(block) && HIDING.some((key) => isObject(block[key]));
 }
 
 function shownBlock(block: Json): Json {

@@ -1,7 +1,8 @@
 import type { ParsedRequest, PromptSink } from '../../domain/request.js';
 import { switchesReasoningOn } from '../anthropic/request.js';
 import { Fields } from '../json/fields.js';
-import { isObject, parseBody, type Json, type JsonObject } from '../json/json.js';
+import { isObject, MAX_DEPTH, parseBody, parseText, type Json, type JsonObject } from '../json/json.js';
+import { deeperThan } from '../json/scan.js';
 import { PromptCollector } from '../prompt/collector.js';
 import { labelsOf } from '../prompt/labels.js';
 import { messagesOf } from '../prompt/messages.js';
@@ -42,9 +43,12 @@ function takeKeptPrompt(model: string, body: JsonObject, prompt: PromptCollector
   prompt.value('promptVariables', body['promptVariables']);
 }
 
-/** The schema of `outputConfig.textFormat.structure.jsonSchema`: a text that holds JSON. */
+/** The schema of `outputConfig.textFormat.structure.jsonSchema`: a text that holds JSON, which is what the model is shown. */
 function schemaOf(body: JsonObject): Json {
-  return ['outputConfig', 'textFormat', 'structure', 'jsonSchema', 'schema'].reduce<Json>((value, key) => (isObject(value) ? value[key] : undefined), body);
+  const path = ['outputConfig', 'textFormat', 'structure', 'jsonSchema', 'schema'];
+  const schema = path.reduce<Json>((value, key) => (isObject(value) ? value[key] : undefined), body);
+  const shallow = typeof schema === 'string' && !deeperThan(Buffer.from(schema), MAX_DEPTH);
+  return (shallow ? parseText(schema) : undefined) ?? schema;
 }
 
 /** Converse has names of its own for what other APIs call `metadata` and `service_tier`. */

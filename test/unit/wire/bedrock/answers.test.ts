@@ -1,3 +1,5 @@
+import { EventStreamCodec } from '@smithy/eventstream-codec';
+import { fromUtf8, toUtf8 } from '@smithy/util-utf8';
 import { describe, expect, it } from 'vitest';
 import type { ResponseReading, WireApi } from '../../../../src/domain/wire.js';
 import { bedrockConverse, bedrockInvoke } from '../../../../src/wire/bedrock/bedrock.js';
@@ -83,7 +85,16 @@ describe('output of Converse', () => {
     expect(whole(CONVERSE, { output: { message: { role: 'assistant', content } } }).output).toEqual(countsOf('one', 'find', '{"a":1}', 'two'));
   });
 
-  it('an exception in the stream is an error; an answer that stops without figures is whole', () => {
+  it('an exception or an error in the stream is an error, whatever it says', () => {
+    const text = (value: string) => ({ type: 'string' as const, value });
+    for (const kind of ['exception', 'error']) {
+      const headers = { ':message-type': text(kind), ':exception-type': text('throttlingException') };
+      const bytes = new EventStreamCodec(toUtf8, fromUtf8).encode({ headers, body: fromUtf8('{"usage":{"inputTokens":5},"message":"m"}') });
+      expect(streamed(CONVERSE, Buffer.from(bytes))).toMatchObject({ sawError: true, usage: null, complete: false, unreadable: false });
+    }
+  });
+
+  it('is whole where it stops without figures', () => {
     const stop = eventStream([{ type: 'messageStop', payload: { stopReason: 'end_turn' } }]);
     expect(streamed(CONVERSE, stop)).toMatchObject({ complete: true, usage: null, sawError: false });
   });

@@ -52,7 +52,7 @@ describe.skipIf(RECORDED.length === 0)(`recorded answers of Bedrock${WHERE}`, ()
     for (const pieces of [...cutInTwo(bytes), ...cutInEveryFrame(bytes)]) {
       if (figuresOf(read(recording, pieces).reading) !== figures) expect.fail(`other figures when cut into ${pieces.map(({ length }) => length).slice(0, 3).join(', ')}…`);
     }
-  });
+  }, 60_000);
 
   it.each(RECORDED.map((recording) => [recording.file, recording] as const))('%s: the same byte by byte', (_, recording) => {
     const { bytes } = recording;

@@ -63,7 +63,9 @@ describe('facts of Converse', () => {
     const { prompt } = converse({ messages, toolConfig: { tools: [tool, { cachePoint: { type: 'default' } }, { systemTool: { name: 'nova_grounding' } }] }, outputConfig });
     expect(prompt.tools).toBe(2);
     expect(prompt.toolText).toEqual(apart(JSON.stringify([tool, { systemTool: { name: 'nova_grounding' } }])));
-    expect(prompt.schema.some((count) => count > 0)).toBe(true);
+    expect(prompt.schema).toEqual(apart(JSON.stringify(schema)));
+    const deep = { textFormat: { structure: { jsonSchema: { schema: '['.repeat(50_000) } } } };
+    expect(converse({ messages, outputConfig: deep }).prompt.schema.some((count) => count > 0)).toBe(true);
   });
 
   it('tells media from text: bytes, and what is in S3', () => {
