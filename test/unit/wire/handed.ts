@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { Framing, WireApi } from '../../../src/domain/wire.js';
+import { routeOf } from '../../../src/wire/routes.js';
 
 const SHARED = new URL('../../../../shared/', import.meta.url);
 
@@ -25,20 +27,72 @@ export const cases: ReadonlyMap<string, Case> | null = (() => {
 export interface Fixture {
   readonly file: string;
   readonly bytes: Buffer;
-  readonly expect: Record<string, number | null>;
+  /** The request body that it answers, where that was recorded. */
+  readonly request: Buffer | null;
+  readonly api: WireApi;
+  readonly framing: Framing;
+  readonly expect: Readonly<Record<string, unknown>>;
 }
 
-const OPENAI_SHAPED = /^(openai-chat|openai-completions|azure-openai|vllm|self-hosted-other|other-openai-compatible)\/|openai-compat/;
+interface Entry {
+  readonly file: string;
+  readonly url: string | null;
+  readonly expect: Readonly<Record<string, unknown>>;
+}
 
-/** The recorded answers of the two APIs, as server-sent events; none where the folder is missing. */
-export const fixtures: readonly Fixture[] = (() => {
+/** Frames for a decoder, which are no answers of an API. */
+const FRAMES = 'aws-eventstream-framing/';
+
+/** Where the manifest names no URL. */
+const PATHS: Readonly<Record<string, string>> = {
+  anthropic: '/v1/messages',
+  'azure-openai': '/openai/deployments/model-router/chat/completions',
+  'bedrock-converse': '/model/m/converse-stream',
+  'openai-chat': '/v1/chat/completions',
+  'openai-completions': '/v1/completions',
+  'other-openai-compatible': '/v1/chat/completions',
+  'self-hosted-other': '/v1/chat/completions',
+};
+
+const entries: readonly Entry[] = (() => {
   const manifest = read('fixtures/manifest.json');
-  if (manifest === null) return [];
-  const entries = JSON.parse(manifest.toString()) as { file: string; expect: Record<string, number | null> }[];
-  return entries
-    .filter(({ file }) => OPENAI_SHAPED.test(file))
-    .map(({ file, expect }) => ({ file, expect, bytes: framed(file, read(`fixtures/${file}`) ?? Buffer.alloc(0)) }));
+  return manifest === null ? [] : (JSON.parse(manifest.toString()) as Entry[]);
 })();
+
+/** The recorded answers of all APIs; none where the folder is missing. */
+export const fixtures: readonly Fixture[] = entries
+  .filter(({ file }) => !file.startsWith(FRAMES))
+  .map((entry) => ({
+    file: entry.file,
+    bytes: framed(entry.file, bytesOf(entry.file)),
+    request: read(`fixtures/${entry.file}.req.json`),
+    api: apiOf(entry),
+    framing: framingOf(entry.file),
+    expect: entry.expect,
+  }));
+
+export const frames: readonly { readonly file: string; readonly bytes: Buffer; readonly sound: boolean }[] = entries
+  .filter(({ file }) => file.startsWith(FRAMES))
+  .map(({ file, expect }) => ({ file, bytes: bytesOf(file), sound: String(expect['framing']).startsWith('ok') }));
+
+function bytesOf(file: string): Buffer {
+  const bytes = read(`fixtures/${file}`);
+  if (bytes === null) throw new Error(`${file} is in the manifest but not there`);
+  return bytes;
+}
+
+function apiOf({ file, url }: Entry): WireApi {
+  const path = /^https?:\/\/[^/]+(\/.*)$/.exec(url ?? '')?.[1] ?? PATHS[file.split('/')[0] ?? ''] ?? '';
+  const route = routeOf('POST', path);
+  if (route.kind !== 'metered') throw new Error(`${file}: nothing reads ${path}`);
+  return route.api;
+}
+
+function framingOf(file: string): Framing {
+  if (file.endsWith('.bin')) return 'eventstream';
+  if (file.endsWith('.ndjson')) return 'ndjson';
+  return file.endsWith('.json') ? 'json' : 'sse';
+}
 
 /** `*.chunks.txt` holds one JSON a line. */
 function framed(file: string, bytes: Buffer): Buffer {
