@@ -6,11 +6,11 @@ const VERSION = /^\/v\d[a-z0-9]*(?=\/)/;
 /** Paths without their version; whatever lies below them belongs to them too. */
 const TREES: readonly (readonly [UnmeteredKind, readonly string[]])[] = [
   ['count_tokens', ['/messages/count_tokens', '/responses/input_tokens', '/utils/token_counter', '/utils/transform_request', '/tokenize', '/detokenize', '/apply-template']],
-  ['realtime', ['/realtime', '/live', '/listen', '/ws']],
+  ['realtime', ['/realtime']],
   ['batches', ['/batches', '/messages/batches', '/model-invocation-job', '/model-invocation-jobs', '/async-invoke']],
   ['moderations', ['/moderations', '/chat/moderations', '/apply_guardrail', '/guardrails/apply_guardrail']],
   ['files', ['/files', '/uploads', '/upload', '/vector_stores', '/vector_store', '/cachedContents', '/fileSearchStores', '/corpora']],
-  ['media', ['/images', '/audio', '/videos', '/ocr', '/transcribe']],
+  ['media', ['/images', '/audio', '/videos', '/ocr', '/transcribe', '/listen', '/speak']],
   ['assistants', ['/assistants', '/threads', '/interactions', '/a2a', '/agents/completions', '/flows', '/retrieveAndGenerate', '/retrieveAndGenerateStream']],
   ['fine_tuning', ['/fine_tuning', '/fine-tunes', '/tunedModels', '/model-customization-jobs']],
   ['other', ['/rag', '/evals', '/invocations', '/generate', '/generate_stream', '/classify', '/pooling', '/score', '/encode']],

@@ -118,7 +118,7 @@ describe('what is known and not metered (no unmetered holes)', () => {
     ['/openai/v1/realtime/client_secrets', 'realtime'],
     ['/openai/realtime?api-version=1&deployment=d', 'realtime'],
     ['/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=x', 'realtime'],
-    ['/vertex_ai/live', 'realtime'],
+    ['/vertex_ai/live', 'pass_through'],
     ['/model/amazon.nova-sonic-v1:0/invoke-with-bidirectional-stream', 'realtime'],
     ['/v1/batches', 'batches'],
     ['/batches/b1/cancel', 'batches'],
