@@ -22,7 +22,7 @@ const messages = [{ role: 'user' as const, content: 'Hello there, how are you?' 
 const chat = { model: DEPLOYMENT, messages, max_tokens: 40 };
 const completion = { model: DEPLOYMENT, prompt: 'Once upon a time', max_tokens: 40 };
 const responses = { model: DEPLOYMENT, input: 'Hello there, how are you?', max_output_tokens: 40 };
-const embedding = { model: DEPLOYMENT, input: 'a text of some length, longer than ten tokens by all means of counting' };
+const embedding = { model: DEPLOYMENT, input: 'a text of some length, longer than ten tokens by all means of counting, '.repeat(4) };
 const COUNTS = { inputTokens: TOLD.input, cachedInputTokens: TOLD.cached, outputTokens: TOLD.output, reasoningTokens: TOLD.reasoning, estimated: false, outcome: 'completed', tenantId: 'wide' };
 
 /** The texts of a stream's events, joined. */
