@@ -5,6 +5,7 @@ import { ConverseAnswer } from './converse-answer.js';
 import { parseConverseRequest } from './converse-request.js';
 import { familyOf } from './family.js';
 import { InvokeAnswer } from './invoke-answer.js';
+import { usageFromHeaders } from './headers.js';
 import { parseInvokeRequest } from './invoke-request.js';
 import { bedrockRefusal } from './refusal.js';
 
@@ -26,6 +27,7 @@ export function bedrockInvoke(model: string, stream: boolean): WireApi {
     parseRequest: (body, sink) => parseInvokeRequest(body, model, stream, sink),
     askForUsage: () => [],
     responseReader: (options) => responseReader(familyOf(model) === 'claude' ? new ClaudeAnswer() : new InvokeAnswer(), options),
+    usageFromHeaders,
     refuse: bedrockRefusal,
   };
 }

@@ -45,7 +45,10 @@ export class InvokeAnswer extends Answer {
   /** Guardrail traces hold objects named usage as well: only those at their own places are taken. */
   #costs(part: JsonObject): void {
     const { usage, metadata, message, meta, results } = part;
-    for (const told of [part, isObject(message) ? message['usage'] : null, isObject(metadata) ? metadata['usage'] : null, usage]) this.#figures.take(told);
+    const started = isObject(message) ? message['usage'] : null;
+    // Claude's output at its start is a placeholder.
+    if (isObject(started)) this.#figures.take({ ...started, output_tokens: null });
+    for (const told of [part, isObject(metadata) ? metadata['usage'] : null, usage]) this.#figures.take(told);
     // Elsewhere than in OpenAI's chat, `input_tokens` is without what the cache had.
     if (isObject(usage) && usage['prompt_tokens'] !== undefined) this.#openAi.take(usage);
     for (const cohere of [meta, usage]) if (isObject(cohere)) this.#figures.take(cohere['tokens'] ?? cohere['billed_units']);

@@ -123,7 +123,10 @@ describe('usage of InvokeModel', () => {
 
   it('takes the output of the metrics where the model told a placeholder only', () => {
     const bytes = chunks(start, { type: 'message_stop', [METRICS]: { inputTokenCount: 5, outputTokenCount: 9 } });
-    expect(streamed(CLAUDE, bytes).usage).toMatchObject({ inputTokens: 12, outputTokens: 9 });
+    for (const api of [CLAUDE, UNKNOWN]) {
+      expect(streamed(api, bytes).usage).toMatchObject({ inputTokens: 12, outputTokens: 9 });
+      expect(streamed(api, chunks(start)).usage).toMatchObject({ inputTokens: 12, outputTokens: 0 });
+    }
   });
 
   it.each<[string, unknown, object]>([
