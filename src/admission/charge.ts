@@ -14,6 +14,8 @@ export interface Ending {
   readonly unseen: boolean;
   /** The answer comes as it is generated; else all of it was generated before its first byte came. */
   readonly streamed: boolean;
+  /** The upstream's own figures: of the answer's body, else of its headers. */
+  readonly usage: Usage | null;
   /** What was read of the answer; null where its body is not shown to us, or it has none. */
   readonly reading: ResponseReading | null;
   /** Some of the answer could not be read. */
@@ -46,7 +48,7 @@ export interface Expectation {
 export function chargeFor(ending: Ending, expected: Expectation, estimator: Estimator): Charge {
   const outcome = outcomeOf(ending);
   const failed = outcome === 'local_reply' || outcome === 'upstream_failed';
-  const told = ending.reading?.usage ?? null;
+  const told = ending.usage;
   if (told !== null && !(failed && told.inputTokens + told.outputTokens === 0)) return fromUsage(told, outcome, expected, ending, estimator);
   if (failed) return { outcome, usage: NO_USAGE, estimated: false, teaches: false };
   const usage = { ...NO_USAGE, inputTokens: expected.prompt.tokens, outputTokens: outputTokens(ending, expected, estimator) };

@@ -1,4 +1,5 @@
-import type { Framing, ResponseReader } from '../domain/wire.js';
+import type { Usage } from '../domain/usage.js';
+import type { Framing, ResponseReader, ResponseReading } from '../domain/wire.js';
 import type { Admission } from './admission.js';
 import { chargeFor, type Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
@@ -119,12 +120,21 @@ export class Lease {
       whole,
       unseen: this.#unseen,
       streamed: this.#streamed,
+      usage: this.#usage(reading),
       reading,
       unreadable: this.#unreadable || reading?.unreadable === true,
     };
     const { prompt, output, facts } = this.admitted;
     const expected = { model: facts.model, prompt, expectedOutputTokens: output.expectedTokens, background: facts.background };
     return chargeFor(ending, expected, this.admission.estimator);
+  }
+
+  /** Each figure from the body, or where that tells none from the headers. */
+  #usage(reading: ResponseReading | null): Usage | null {
+    const inBody = reading?.usage ?? null;
+    const inHeaders = this.#response === null ? null : (this.subject.api.usageFromHeaders?.(this.#response.headers) ?? null);
+    if (inBody === null || inHeaders === null) return inBody ?? inHeaders;
+    return { ...inBody, inputTokens: inBody.inputTokens || inHeaders.inputTokens, outputTokens: inBody.outputTokens || inHeaders.outputTokens };
   }
 
   #answered(): Answered {

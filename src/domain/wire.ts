@@ -58,5 +58,7 @@ export interface WireApi {
   /** Edits that make a streamed request ask for usage; empty where it does already, or where the API always tells. Only for a body that parsed. */
   askForUsage(body: Buffer): readonly Splice[];
   responseReader(options: ReaderOptions): ResponseReader;
+  /** What the headers of an answer tell of its cost, where an API has such; its body, where it tells more, goes before. Names are lower-case. */
+  readonly usageFromHeaders?: (headers: ReadonlyMap<string, string>) => Usage | null;
   refuse(refusal: Refusal): LocalAnswer;
 }

@@ -151,6 +151,20 @@ describe('flow of a request', () => {
     expect(h.witness.records).toMatchObject([{ api: 'openai-embeddings', reservedOutputTokens: 0, usage: { inputTokens: 3, outputTokens: 0 }, estimated: false }]);
   });
 
+  it('usage that only the headers of an answer tell is taken (InvokeModel of Mistral), also where its body is not shown', async () => {
+    const headers = new Map([['content-type', 'application/json'], ['x-amzn-bedrock-input-token-count', '8'], ['x-amzn-bedrock-output-token-count', '5'], ['x-amzn-bedrock-cache-read-input-token-count', '2']]);
+    for (const shown of [true, false]) {
+      const h = harness(policyOf([tenant('a', [limit('tokens', 1000)])]));
+      const exchange = new Exchange(h.admission, head({ path: '/model/mistral.mistral-large-2402-v1:0/invoke' }));
+      exchange.begin();
+      await exchange.decide(Buffer.from(JSON.stringify({ prompt: '<s>[INST] Hi [/INST]', max_tokens: 20 })));
+      exchange.respond(response(200, { headers }), shown);
+      if (shown) exchange.push(Buffer.from(JSON.stringify({ outputs: [{ text: 'Hello.', stop_reason: 'stop' }] })));
+      exchange.finish();
+      expect(h.witness.records).toMatchObject([{ usage: { inputTokens: 10, cachedInputTokens: 2, outputTokens: 5 }, estimated: false }]);
+    }
+  });
+
   it('background: metered by its estimate, or refused with the field named', async () => {
     const request = Buffer.from(JSON.stringify({ model: 'm', input: 'Write a report.', background: true, max_output_tokens: 80 }));
     const start = async (background: 'meter' | 'reject') => {
