@@ -77,6 +77,8 @@ export interface RequestFacts {
   readonly work: Work | null;
   /** The answer is made after the response (`background: true`): its usage will not be in it. */
   readonly background: boolean;
+  /** The request switches reasoning on; some providers then add instructions of their own to the prompt. */
+  readonly reasoning?: boolean;
 }
 
 /** Whether somebody waits for the answer. */

@@ -101,7 +101,9 @@ function priorOf({ weights, overheads }: Family): Prior {
   spread[AT.schema] = 0.3;
   spread[AT.messages] = 2;
   spread[AT.tools] = 10;
-  spread[AT.hasTools] = 30 + 0.4 * overheads.toolsPreamble;
+  spread[AT.hasTools] = 100 + 0.4 * overheads.toolsPreamble;
+  spread[AT.toolMessages] = 10;
+  spread[AT.reasoning] = 20;
   spread[AT.once] = 15;
   const common = Float64Array.from(weights, (weight, i) => (i < TEXT + 1 ? 0.25 * weight : 0));
   const least = Float64Array.from(weights, (weight) => LEAST * weight);

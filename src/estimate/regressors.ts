@@ -11,9 +11,9 @@ const TEXT = TEXT_FEATURES.length;
  * Where what stands in the vector that is learned from. Its first `LEARNED` numbers are multiplied by weights; the rest is known
  * apart from them.
  */
-export const AT = { toolText: TEXT, schema: TEXT + 1, messages: TEXT + 2, tools: TEXT + 3, hasTools: TEXT + 4, once: TEXT + 5, sure: TEXT + 6, media: TEXT + 7, references: TEXT + 8, unknown: TEXT + 9 } as const;
-export const LEARNED = TEXT + 6;
-export const LENGTH = TEXT + 10;
+export const AT = { toolText: TEXT, schema: TEXT + 1, messages: TEXT + 2, tools: TEXT + 3, hasTools: TEXT + 4, toolMessages: TEXT + 5, reasoning: TEXT + 6, once: TEXT + 7, sure: TEXT + 8, media: TEXT + 9, references: TEXT + 10, unknown: TEXT + 11 } as const;
+export const LEARNED = TEXT + 8;
+export const LENGTH = TEXT + 12;
 
 /** What is known of a model before anything was learned. */
 export interface Family {
@@ -28,7 +28,7 @@ export function familyOf({ api, model }: Pick<RequestFacts, 'api' | 'model'>): F
   const overheads = overheadsOf(api, model);
   const weights = new Float64Array(LEARNED);
   weights.set(textWeights(tokenizer));
-  weights.set([overheads.toolShare, overheads.schemaShare, overheads.message, overheads.tool, overheads.toolsPreamble, overheads.reply], TEXT);
+  weights.set([overheads.toolShare, overheads.schemaShare, overheads.message, overheads.tool, overheads.toolsPreamble, overheads.toolMessage, overheads.reasoning, overheads.reply], TEXT);
   return { tokenizer, overheads, weights };
 }
 
@@ -39,7 +39,7 @@ export interface ReferenceTokens {
 }
 
 /** The vector of a prompt. Tool definitions and schemas come in as tokens of their JSON. */
-export function regressorsOf({ prompt, model }: RequestFacts, family: Family, references: ReferenceTokens): Float64Array {
+export function regressorsOf({ prompt, model, reasoning }: RequestFacts, family: Family, references: ReferenceTokens): Float64Array {
   const x = new Float64Array(LENGTH);
   const { system, text } = prompt;
   for (let i = 0; i < TEXT; i++) x[i] = system[i]! + text[i]!;
@@ -49,6 +49,8 @@ export function regressorsOf({ prompt, model }: RequestFacts, family: Family, re
   x[AT.messages] = prompt.messages;
   x[AT.tools] = prompt.tools;
   x[AT.hasTools] = prompt.tools > 0 ? 1 : 0;
+  x[AT.toolMessages] = prompt.tools > 0 ? Math.max(0, prompt.messages - 1) : 0;
+  x[AT.reasoning] = reasoning === true ? 1 : 0;
   x[AT.once] = 1;
   x[AT.sure] = prompt.tokenIds;
   x[AT.media] = prompt.media.reduce((sum, item: Media) => sum + mediaTokens(item, model), 0);

@@ -1,6 +1,8 @@
 import type { Observation } from '../../../src/domain/estimate.js';
 import type { PromptContent, RequestFacts } from '../../../src/domain/request.js';
+import { NO_USAGE, type Usage } from '../../../src/domain/usage.js';
 import { noText, TextCounter, type TextFeatures } from '../../../src/lib/text-features.js';
+import { createEstimator } from '../../../src/estimate/estimator.js';
 
 export function textOf(text: string): TextFeatures {
   const counter = new TextCounter();
@@ -25,8 +27,8 @@ export function requestOf(text: string, prompt: Partial<PromptContent> = {}, fac
   return { api: 'openai-chat', model: 'm', stream: false, usageRequested: false, outputCapTokens: null, choices: 1, prompt: content, session: null, work: null, background: false, ...facts };
 }
 
-/** An answer that cost as told, to a prompt that was estimated at `rawTokens`. */
-export function answer(rawTokens: number, inputTokens: number, outputTokens = 10, more: Partial<Observation> = {}): Observation {
-  const prompt = { tokens: rawTokens, rawTokens, lowerBoundTokens: 1, cachedShare: 0 };
-  return { tenantId: 't', model: 'm', prompt, inputTokens, cachedInputTokens: 0, outputTokens, ...more };
+/** An answer to `facts` that cost as told. */
+export function answer(facts: RequestFacts, usage: Partial<Usage>, more: Partial<Observation> = {}): Observation {
+  const prompt = createEstimator().prompt('t', facts);
+  return { tenantId: 't', facts, prompt, usage: { ...NO_USAGE, ...usage }, responseId: null, ...more };
 }
