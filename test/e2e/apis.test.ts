@@ -52,6 +52,24 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('APIs without an official cli
     expect(await refused.json()).toMatchObject({ error: expect.stringContaining('tight') as string, tokenweir: { limit: 'requests_per_minute' } });
   });
 
+  it('llama.cpp /completion: streamed and whole, with what its cache had', async () => {
+    const body = { prompt: 'Hello there, how are you?', n_predict: 40 };
+    const streamed = await booked('/completion', { ...body, stream: true });
+    const said = [...streamed.value.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!) as { content: string });
+    expect(said.map(({ content }) => content).join('')).toBe(TEXT);
+    const one = await booked('/completion', body);
+    expect(JSON.parse(one.value)).toMatchObject({ content: TEXT });
+    for (const { event } of [streamed, one]) expect(event).toMatchObject({ ...COUNTS, cachedInputTokens: TOLD.cached, api: 'llamacpp-completion' });
+  });
+
+  it.each([
+    ['/api/embed', 'ollama-embed', { model: 'embed-s', input: ['one text', 'another'] }],
+    ['/v1/rerank', 'rerank', { model: 'rank-s', query: 'which one?', documents: ['this', 'that'] }],
+  ])('%s: input alone', async (path, api, body) => {
+    const { event } = await booked(path, body);
+    expect(event).toMatchObject({ ...COUNTS, outputTokens: 0, api, model: body.model });
+  });
+
   it('Gemini: a stream as one JSON list, and a key in the query', async () => {
     const body = { contents: [{ role: 'user', parts: [{ text: 'Hello there, how are you?' }] }] };
     const { value, event } = await rig.booked(async () => {

@@ -2,6 +2,7 @@ import type { RawAnswer, Script, ScriptedAnswer, ScriptRequest } from '../../src
 import { anthropicAnswer } from './answers/anthropic.js';
 import { bedrockAnswer } from './answers/bedrock.js';
 import { geminiAnswer } from './answers/gemini.js';
+import { localAnswer } from './answers/local.js';
 import { ollamaAnswer } from './answers/ollama.js';
 import { openaiAnswer } from './answers/openai.js';
 import { whole } from './answers/said.js';
@@ -20,6 +21,7 @@ export function scriptedUpstream(special: Special = () => null): Script {
       ?? bedrockAnswer(path)
       ?? geminiAnswer(path, query)
       ?? ollamaAnswer(path, request.json)
+      ?? localAnswer(path, request.json)
       ?? anthropicAnswer(path, request.json)
       ?? openaiAnswer(path, request.json)
       ?? whole({ error: { message: `no script for ${path}` } }, 404);
