@@ -3,6 +3,7 @@ import { createAdminServer, type AdminServer } from './admin/server.js';
 import { bucketsToShow, buildStatus, type StatusDocument } from './admin/status.js';
 import { parseAddress } from './config/address.js';
 import type { Config } from './config/config.js';
+import { createExactCounter } from './counting/exact-counter.js';
 import type { Store } from './domain/store.js';
 import { createEstimator } from './estimate/estimator.js';
 import { createProcessor, type Processor } from './extproc/service.js';
@@ -63,6 +64,7 @@ export function createApp({ config: initial, clock, log, version, newId, store =
     policy: () => config.policy,
     store,
     estimator: createEstimator(),
+    exactCounter: createExactCounter({ clock, onFault: (error) => observer.fault('exact_counting', error) }),
     observer,
     tracing: createTracing(version),
     clock,
@@ -130,6 +132,7 @@ async function shutDown({ processor, admin, admission, metrics, log, clock }: Ru
   const givenUp = await admission.settlements.close();
   if (givenUp > 0) log.error('the store does not answer: leases were not settled', undefined, { leases: givenUp });
   await admission.learning.close();
+  await admission.exactCounter.close();
   await admission.store.close();
   await admin.close();
   metrics.close();

@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.js';
 import type { Observer } from '../domain/decision.js';
 import type { Estimator } from '../domain/estimate.js';
+import type { ExactCounter } from '../domain/exact.js';
 import type { PolicySource } from '../domain/policy.js';
 import type { Store } from '../domain/store.js';
 import type { Tracing } from '../domain/tracing.js';
@@ -17,6 +18,7 @@ export interface Admission {
   readonly store: Store;
   readonly gates: readonly Gate[];
   readonly estimator: Estimator;
+  readonly exactCounter: ExactCounter;
   readonly observer: Observer;
   readonly tracing: Tracing;
   readonly clock: Clock;
@@ -30,7 +32,7 @@ export interface Admission {
 
 export type AdmissionPorts = Pick<
   Admission,
-  'policy' | 'store' | 'estimator' | 'observer' | 'tracing' | 'clock' | 'newId'
+  'policy' | 'store' | 'estimator' | 'exactCounter' | 'observer' | 'tracing' | 'clock' | 'newId'
 > & {
   /** Name of this processor, which owns its leases. */
   readonly owner: string;

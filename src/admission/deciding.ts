@@ -9,6 +9,7 @@ import type { RequestSpan } from '../domain/tracing.js';
 import type { WireApi } from '../domain/wire.js';
 import { chainOf } from '../quota/charges.js';
 import type { Admission } from './admission.js';
+import { exactEstimate } from './exact.js';
 import { passGates } from './gates.js';
 import type { RequestHead } from './head.js';
 import { requestLabels } from './labels.js';
@@ -54,7 +55,7 @@ export async function decide(admission: Admission, subject: Subject, body: Buffe
   const { facts } = parsed;
   const forbidden = forbiddenModel(subject, facts) ?? forbiddenBackground(subject, facts);
   if (forbidden !== null && subject.mode === 'enforce') return refused(subject, forbidden, facts.model);
-  const decision = await gated(admission, subject, facts);
+  const decision = await gated(admission, subject, body, facts);
   if (decision.kind !== 'admitted' || forbidden === null) return decision;
   return { ...decision, shadowRefusal: { ...forbidden, requestId: subject.id } };
 }
@@ -75,11 +76,11 @@ function forbiddenBackground({ policy }: Subject, { background }: RequestFacts):
   return { kind: 'bad_request', field: 'background', message };
 }
 
-async function gated(admission: Admission, subject: Subject, facts: RequestFacts): Promise<Decision> {
+async function gated(admission: Admission, subject: Subject, body: Buffer, facts: RequestFacts): Promise<Decision> {
   const { estimator, gates, clock } = admission;
   const { tenant, headers, policy, id, span } = subject;
   const estimating = span.child('estimate');
-  const prompt = estimator.prompt(tenant.id, facts);
+  const prompt = await exactEstimate(admission, subject, body, facts, estimator.prompt(tenant.id, facts));
   const output = estimator.output(tenant.id, facts, {
     maxOutputTokens: policy.maxOutputTokens(facts.model),
     unknownOutputTokens: policy.unknownOutputTokens,

@@ -1,3 +1,4 @@
+import type { ExactCounting } from '../domain/exact.js';
 import type { JwtIdentity, Policy } from '../domain/policy.js';
 import type { Limit, LimitDimension, Tenant } from '../domain/tenant.js';
 import { globMatcher } from '../lib/glob.js';
@@ -32,6 +33,7 @@ export function compilePolicy(document: Document): Policy {
     unmetered: compileUnmetered(document.unmetered),
     background: document.background,
     maxBodyBytes: parseSize(document.server.maxBodyBytes) ?? 0,
+    exactCounting: compileExact(document.estimate.exact),
     unknownOutputTokens: document.estimate.unknownOutputTokens,
     maxOutputTokens: firstMatch(document.models, (model) => model.maxOutputTokens, null),
     asksForUsage: firstMatch(document.models, (model) => model.askForUsage, true),
@@ -40,6 +42,11 @@ export function compilePolicy(document: Document): Policy {
 
 function compileUnmetered({ countTokens, fineTuning, passThrough, ...rest }: Document['unmetered']): Policy['unmetered'] {
   return { ...rest, count_tokens: countTokens, fine_tuning: fineTuning, pass_through: passThrough };
+}
+
+function compileExact({ models, maxBytes, timeoutMs }: Document['estimate']['exact']): ExactCounting | null {
+  if (models.length === 0) return null;
+  return { matches: globMatcher(models), maxBytes: parseSize(maxBytes) ?? 0, timeoutMs };
 }
 
 function compileJwt(jwt: Document['identity']['jwt']): JwtIdentity | null {

@@ -65,6 +65,9 @@ export const DEFAULTS = {
   models: byDefault([], null, 'Nothing about a model has to be known.'),
   maxOutputTokens: byDefault(null, 'tokens', 'Unknown; what is learned from answers is used.'),
   askForUsage: byDefault(true, null, 'The upstream’s own count is better than ours. Switch it off for servers that refuse the option.'),
+  exactModels: byDefault([], null, 'The estimate is within a few percent after some traffic, and costs nothing.'),
+  exactMaxBytes: byDefault('64KiB', 'bytes', 'About 15 ms of work; above it a few tokens make no difference.'),
+  exactTimeoutMs: byDefault(50, 'ms', 'No request waits longer for a number.'),
   unknownOutputTokens: byDefault(1024, 'tokens', 'A long answer of a chat; after a few answers what was learned takes its place.'),
   logLevel: byDefault('info' as const, null, 'One line a request.'),
 } as const;

@@ -170,6 +170,14 @@ export const schema = z.strictObject({
   estimate: section(
     z.strictObject({
       unknownOutputTokens: optional(z.int().min(1).max(1_000_000), DEFAULTS.unknownOutputTokens, 'Output reserved for a request without a cap while nothing was learned.'),
+      exact: section(
+        z.strictObject({
+          models: optional(z.array(glob), DEFAULTS.exactModels, 'Models whose prompts are counted by OpenAI’s own tokenizer (o200k), in a thread of its own, instead of estimated.', ['gpt-4.1*']),
+          maxBytes: optional(size, DEFAULTS.exactMaxBytes, 'Longer bodies are estimated.'),
+          timeoutMs: optional(z.int().min(1).max(1000), DEFAULTS.exactTimeoutMs, 'A count that takes longer is not waited for: the estimate is taken.'),
+        }),
+        'Exact counting of prompts: off unless models are named. It needs the package `gpt-tokenizer`.',
+      ),
     }),
     'What a request will cost, before that is known.',
   ),

@@ -109,5 +109,6 @@ export type FaultKind =
   | 'response_unreadable' // an upstream's answer could not be read
   | 'store' // the store failed where a decision was needed
   | 'settle' // a settlement failed and is tried again
+  | 'exact_counting' // a prompt's tokens could not be counted: the estimate was taken
   | 'unhandled' // a promise that nobody waited for failed: a bug of ours
   | 'reload'; // a configuration file was not taken

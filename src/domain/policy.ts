@@ -1,5 +1,6 @@
 import type { UnmeteredKind } from './decision.js';
 import type { Enforcement } from './enforcement.js';
+import type { ExactCounting } from './exact.js';
 import type { Tenant } from './tenant.js';
 
 /** Which verified JWT claims name a tenant, and where Envoy's jwt_authn left them. */
@@ -34,6 +35,8 @@ export interface Policy {
   readonly unknownPaths: 'pass' | 'reject';
   /** What becomes of requests whose path is known and whose cost is not. */
   readonly unmetered: Readonly<Record<UnmeteredKind, 'pass' | 'reject'>>;
+  /** Prompts whose text is counted exactly; null: none. */
+  readonly exactCounting: ExactCounting | null;
   /** What becomes of requests whose answer is made after the response (`background: true`). */
   readonly background: 'meter' | 'reject';
   /** Largest request body that is read, in bytes; above it 413. */

@@ -35,6 +35,7 @@ const FAULTS: Record<FaultKind | 'telemetry', true> = {
   store: true,
   reload: true,
   unhandled: true,
+  exact_counting: true,
   telemetry: true,
 };
 const PASSES: Record<PassReason, true> = {

@@ -52,7 +52,12 @@ const MAX_PREFIXES = 4;
  * the work is linear. Bodies never decide.
  */
 export function routeOf(method: string, path: string): Route {
-  return (method === 'POST' ? USUAL.get(path) : undefined) ?? lookUp(method, path);
+  const usual = method === 'POST' ? USUAL.get(path) : undefined;
+  if (usual !== undefined) return usual;
+  const route = lookUp(method, path);
+  // Most servers tell case apart, Azure does not: what it would take is no path that nothing is known of.
+  const shouted = route.kind === 'unknown' && /[A-Z]/.test(path) && lookUp(method, path.toLowerCase()).kind !== 'unknown';
+  return shouted ? { kind: 'unmetered', what: 'other', family: route.family } : route;
 }
 
 function lookUp(method: string, path: string): Route {

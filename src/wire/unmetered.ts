@@ -22,20 +22,36 @@ const LEAVES: ReadonlySet<string> = new Set([
   ...['/chat', '/embed', '/summarize', '/fim/completions', '/agents/completions', '/rerank', '/reranking', '/embedding', '/completion', '/infill'],
 ]);
 
-/** Below a model, a project or a name that the path holds: what it ends in decides. */
-const ENDS: readonly (readonly [UnmeteredKind, RegExp])[] = [
-  ['count_tokens', /:(countTokens|computeTokens)$|\/model\/.+\/count-tokens$|\/models\/count-tokens(@[^/:]*)?:rawPredict$/],
-  ['realtime', /BidiGenerateContent|\/invoke-with-bidirectional-stream$|:streamBidi\w*$/],
-  ['batches', /:(batchGenerateContent|asyncBatchEmbedContent)$|\/batchPredictionJobs(\/[^/]+)?$|\/v1\/batches(\/|$)/],
-  ['moderations', /^\/guardrail\/.+\/apply$/],
-  ['files', /\/cachedContents(\/[^/]+)?$|:(uploadToFileSearchStore|importFile)$|\/v1\/files(\/|$)/],
-  ['media', /^\/(openai\/deployments|engines)\/.+\/(images|audio|videos)\//],
-  ['fine_tuning', /\/tuningJobs(\/[^/]+)?$|:tuneModel$/],
-  ['assistants', /\/reasoningEngines\/.+:\w+$|\/agents\/.+\/sessions\/[^/]+\/text$/],
-  ['other', /\/models\/[^/:]*embed[^/:]*:predict$|:(raw|streamRaw|direct|directRaw|streamDirect|streamDirectRaw|serverStreaming|streaming)Predict$/],
-  ['other', /:(generateAnswer|streamGenerateAnswer|generateText|generateMessage|embedText|batchEmbedText)$/],
-  ['other', /\/chat\/completions$|\/model\/.+\/(converse|converse-stream|invoke|invoke-with-response-stream)$|\/(openai\/deployments|engines)\/.+\/(completions|embeddings|responses)$/],
-  ['media', /:(predict|predictLongRunning|generateImages|generateVideos)$/],
+/** Calls of Google's APIs, by the word behind the last colon. */
+const CALLS: readonly (readonly [UnmeteredKind, readonly string[]])[] = [
+  ['count_tokens', ['countTokens', 'computeTokens']],
+  ['batches', ['batchGenerateContent', 'asyncBatchEmbedContent']],
+  ['files', ['uploadToFileSearchStore', 'importFile']],
+  ['media', ['predict', 'predictLongRunning', 'generateImages', 'generateVideos']],
+  ['fine_tuning', ['tuneModel']],
+  ['other', ['rawPredict', 'streamRawPredict', 'directPredict', 'directRawPredict', 'streamDirectPredict', 'streamDirectRawPredict', 'serverStreamingPredict', 'streamingPredict']],
+  ['other', ['generateAnswer', 'streamGenerateAnswer', 'generateText', 'generateMessage', 'embedText', 'batchEmbedText']],
+];
+const KIND_OF_CALL: ReadonlyMap<string, UnmeteredKind> = new Map(CALLS.flatMap(([kind, names]) => names.map((name): [string, UnmeteredKind] => [name, kind])));
+
+/** Around a model, a project or a name that the path holds. Absent parts may be anything. */
+interface Shape {
+  readonly start?: string;
+  readonly within?: string;
+  readonly end?: string;
+}
+const SHAPES: readonly (readonly [UnmeteredKind, Shape])[] = [
+  ['count_tokens', { within: '/model/', end: '/count-tokens' }],
+  ['realtime', { within: 'BidiGenerateContent' }],
+  ['realtime', { end: '/invoke-with-bidirectional-stream' }],
+  ['batches', { within: '/batchPredictionJobs' }],
+  ['moderations', { start: '/guardrail/', end: '/apply' }],
+  ['files', { within: '/cachedContents' }],
+  ...['/openai/deployments/', '/engines/'].flatMap((start) => ['/images/', '/audio/', '/videos/'].map((within): [UnmeteredKind, Shape] => ['media', { start, within }])),
+  ['fine_tuning', { within: '/tuningJobs' }],
+  ['assistants', { within: '/reasoningEngines/' }],
+  ['assistants', { start: '/agents/', within: '/sessions/', end: '/text' }],
+  ['other', { end: '/chat/completions' }],
 ];
 
 /**
@@ -49,5 +65,21 @@ export function unmeteredKind(path: string): UnmeteredKind | null {
     if (roots.some((root) => bare === root || bare.startsWith(`${root}/`))) return kind;
   }
   if (LEAVES.has(bare)) return 'other';
-  return ENDS.find(([, end]) => end.test(path))?.[0] ?? null;
+  return kindOfCall(path) ?? SHAPES.find(([, shape]) => fits(path, shape))?.[0] ?? null;
+}
+
+function kindOfCall(path: string): UnmeteredKind | null {
+  const colon = path.lastIndexOf(':');
+  const slash = path.lastIndexOf('/');
+  if (colon < slash) return null;
+  const [name, call] = [path.slice(slash + 1, colon), path.slice(colon + 1)];
+  // Vertex counts tokens by a model of that name, and has models that embed by the call that others draw with.
+  if (call === 'rawPredict' && /^count-tokens(@|$)/.test(name)) return 'count_tokens';
+  if (call === 'predict' && name.includes('embed')) return 'other';
+  return KIND_OF_CALL.get(call) ?? null;
+}
+
+/** No pattern but plain parts: paths may be 60 KB long, and a pattern that looks for its start everywhere takes seconds for those. */
+function fits(path: string, { start = '', within = '', end = '' }: Shape): boolean {
+  return path.startsWith(start) && path.endsWith(end) && path.includes(within);
 }

@@ -1,5 +1,6 @@
 import type { Observer, PassReason, RequestRecord } from '../../src/domain/decision.js';
 import type { Enforcement } from '../../src/domain/enforcement.js';
+import { NO_EXACT_COUNTER, type ExactCounter } from '../../src/domain/exact.js';
 import type { Policy } from '../../src/domain/policy.js';
 import type { Store } from '../../src/domain/store.js';
 import type { Tenant } from '../../src/domain/tenant.js';
@@ -37,7 +38,7 @@ export { limit, tenant } from './policies.js';
 /** A policy with these tenants; anonymous and unknown keys are refused. */
 export function policyOf(tenants: Tenant[], more: Partial<Omit<Policy, 'identity'>> & { identity?: Partial<Policy['identity']> } = {}): Policy {
   return {
-    enforcement: 'enforce' as Enforcement, unknownPaths: 'pass', unmetered: UNMETERED, background: 'meter', maxBodyBytes: 1_000_000, unknownOutputTokens: 100,
+    enforcement: 'enforce' as Enforcement, unknownPaths: 'pass', unmetered: UNMETERED, background: 'meter', exactCounting: null, maxBodyBytes: 1_000_000, unknownOutputTokens: 100,
     maxOutputTokens: () => null, asksForUsage: () => true,
     ...more,
     tenants: new Map(tenants.map((each) => [each.id, each])),
@@ -57,14 +58,14 @@ export interface Harness {
 }
 
 /** Admission over a memory store on virtual time. */
-export function harness(policy: Policy, store: Store = createMemoryStore()): Harness {
+export function harness(policy: Policy, store: Store = createMemoryStore(), exactCounter: ExactCounter = NO_EXACT_COUNTER): Harness {
   const clock = new VirtualClock(1_000_000);
   const witness = new Witness();
   let ids = 0;
   const made: Harness = {
     clock, store, witness, policy,
     admission: createAdmission({
-      policy: () => made.policy, store, estimator: createEstimator(), observer: witness, tracing: NO_TRACING, clock,
+      policy: () => made.policy, store, estimator: createEstimator(), exactCounter, observer: witness, tracing: NO_TRACING, clock,
       newId: () => `id-${++ids}`, owner: 'processor',
     }),
   };

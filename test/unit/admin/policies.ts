@@ -20,6 +20,7 @@ export function policy(tenants: readonly Tenant[], changes: Partial<Policy> = {}
     unknownPaths: 'pass',
     unmetered: UNMETERED,
     background: 'meter',
+    exactCounting: null,
     maxBodyBytes: 1_000_000,
     unknownOutputTokens: 1_000,
     maxOutputTokens: () => null,

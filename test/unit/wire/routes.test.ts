@@ -46,7 +46,7 @@ describe('the API a request calls (point 1)', () => {
     expect(apiOf('POST', path)).toBe('openai-completions');
   });
 
-  it.each(['/', '', '/v1/models', '/v1/Chat/Completions', '/v1/chat/completions/abc', '/xv1/completions', '/%%%', `/${'a/'.repeat(5000)}completions`, '/v1/responses/r1/cancel'])(
+  it.each(['/', '', '/v1/models', '/v1/Models', '/v1/chat/completions/abc', '/xv1/completions', '/%%%', `/${'a/'.repeat(5000)}completions`, '/v1/responses/r1/cancel'])(
     'knows nothing of %s',
     (path) => {
       expect(kindOf(path)).toBe('unknown');
@@ -156,6 +156,8 @@ describe('what is known and not metered (no unmetered holes)', () => {
     ['/v1/generate', 'other'],
     ['/v1/score/x', 'other'],
     ['/team/chat/completions', 'other'],
+    ['/v1/Chat/Completions', 'other'],
+    ['/OpenAI/Deployments/d/chat/completions', 'other'],
   ])('%s is %s', (path, kind) => {
     expect(kindOf(path)).toBe(kind);
   });
