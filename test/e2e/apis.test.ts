@@ -94,6 +94,8 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('APIs without an official cli
     ['/anthropic/v1/messages', claude, 'anthropic-messages'],
     ['/v1%2Fchat%2Fcompletions', { model: 'gpt-s', messages }, 'openai-chat'],
     ['/bedrock/model/claude-s/invoke', { anthropic_version: 'bedrock-2023-05-31', max_tokens: 40, messages }, 'bedrock-invoke'],
+    ['/openai/v1/responses', { model: 'gpt-s', input: 'Hi' }, 'openai-responses'],
+    ['/v1/projects/p/locations/us-central1/publishers/google/models/gemini-s:streamGenerateContent?alt=sse', { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }, 'gemini-generate-content'],
     ['/gemini/v1beta/models/gemini-s:generateContent', { contents: [{ parts: [{ text: 'Hi' }] }] }, 'gemini-generate-content'],
   ])('%s, a prefix or a spelling that a gateway takes too, is metered', async (path, body, api) => {
     const { event } = await rig.booked(() => post(rig, path, body).then((answer) => answer.text()));

@@ -30,6 +30,8 @@ export function jsonList(values: readonly unknown[]): Buffer {
 export interface Frame {
   readonly type: string;
   readonly payload: unknown;
+  /** An error in place of an event. */
+  readonly exception?: boolean;
 }
 
 const codec = new EventStreamCodec(toUtf8, fromUtf8);
@@ -38,8 +40,9 @@ const codec = new EventStreamCodec(toUtf8, fromUtf8);
 export function eventStream(frames: readonly Frame[]): Buffer {
   const header = (value: string) => ({ type: 'string' as const, value });
   return Buffer.concat(
-    frames.map(({ type, payload }) => {
-      const headers = { ':event-type': header(type), ':content-type': header('application/json'), ':message-type': header('event') };
+    frames.map(({ type, payload, exception = false }) => {
+      const [name, kind] = exception ? [':exception-type', 'exception'] : [':event-type', 'event'];
+      const headers = { [name]: header(type), ':content-type': header('application/json'), ':message-type': header(kind) };
       return codec.encode({ headers, body: fromUtf8(JSON.stringify(payload)) });
     }),
   );
