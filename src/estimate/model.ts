@@ -103,6 +103,7 @@ function priorOf({ weights, overheads }: Family): Prior {
   spread[AT.tools] = 10;
   spread[AT.hasTools] = 100 + 0.4 * overheads.toolsPreamble;
   spread[AT.toolMessages] = 10;
+  spread[AT.hasSchema] = 40;
   spread[AT.reasoning] = 20;
   spread[AT.once] = 15;
   const common = Float64Array.from(weights, (weight, i) => (i < TEXT + 1 ? 0.25 * weight : 0));

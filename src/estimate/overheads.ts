@@ -18,15 +18,17 @@ export interface Overheads {
   readonly toolShare: number;
   /** The same of schemas that an answer must follow. */
   readonly schemaShare: number;
+  /** Once where there is one: the text that tells the model to follow it. */
+  readonly schemaPreamble: number;
 }
 
-const CHAT: Overheads = { message: 4, reply: 3, toolsPreamble: 15, tool: 5, toolMessage: 0, toolShare: 0.8, schemaShare: 0.8, reasoning: 0 };
-const CLAUDE: Overheads = { ...CHAT, message: 3, tool: 10, toolShare: 1, schemaShare: 1.6, reasoning: 29 };
+const CHAT: Overheads = { message: 4, reply: 3, toolsPreamble: 15, tool: 5, toolMessage: 0, toolShare: 0.8, schemaShare: 0.8, schemaPreamble: 0, reasoning: 0 };
+const CLAUDE: Overheads = { ...CHAT, message: 3, tool: 10, toolShare: 1, schemaShare: 1, schemaPreamble: 170, reasoning: 29 };
 const GEMINI: Overheads = { ...CHAT, message: 0, reply: 0, toolsPreamble: 0, tool: 5, toolMessage: 8, toolShare: 1, schemaShare: 0 };
 /** Engines of open models make answers follow a schema without showing it to the model. */
 const OPEN: Overheads = { ...CHAT, toolShare: 1, schemaShare: 0 };
 /** Prompts that are only text: completions, embeddings. */
-const PLAIN: Overheads = { message: 0, reply: 0, toolsPreamble: 0, tool: 0, toolMessage: 0, toolShare: 1, schemaShare: 1, reasoning: 0 };
+const PLAIN: Overheads = { message: 0, reply: 0, toolsPreamble: 0, tool: 0, toolMessage: 0, toolShare: 1, schemaShare: 1, schemaPreamble: 0, reasoning: 0 };
 
 const PLAIN_APIS: ReadonlySet<Api> = new Set(['openai-completions', 'openai-embeddings', 'gemini-embed-content', 'ollama-embed', 'llamacpp-completion', 'rerank']);
 
@@ -46,7 +48,7 @@ const BY_NAME: readonly (readonly [RegExp, Overheads])[] = [
   [/claude-3-(haiku|sonnet|opus)/, { ...CLAUDE, toolsPreamble: 150 }],
   [/claude/, { ...CLAUDE, toolsPreamble: 320, toolMessage: 12 }],
   [/nova-2/, { ...CHAT, message: 0, reply: 44, toolsPreamble: 800, toolShare: 1, toolMessage: 15, reasoning: 50 }],
-  [/nova/, { ...CHAT, message: 2, reply: 0, toolsPreamble: 290, tool: 20, toolShare: 1, toolMessage: 8 }],
+  [/nova/, { ...CHAT, message: 1, reply: 0, toolsPreamble: 290, tool: 20, toolShare: 1, toolMessage: 8 }],
   [/gemini-(1|2\.0)/, { ...GEMINI, tool: 0, toolShare: 0.4 }],
   [/gemini/, GEMINI],
   [/gemma/, { ...OPEN, message: 5, reply: 4 }],

@@ -11,9 +11,9 @@ const TEXT = TEXT_FEATURES.length;
  * Where what stands in the vector that is learned from. Its first `LEARNED` numbers are multiplied by weights; the rest is known
  * apart from them.
  */
-export const AT = { toolText: TEXT, schema: TEXT + 1, messages: TEXT + 2, tools: TEXT + 3, hasTools: TEXT + 4, toolMessages: TEXT + 5, reasoning: TEXT + 6, once: TEXT + 7, sure: TEXT + 8, media: TEXT + 9, references: TEXT + 10, unknown: TEXT + 11 } as const;
-export const LEARNED = TEXT + 8;
-export const LENGTH = TEXT + 12;
+export const AT = { toolText: TEXT, schema: TEXT + 1, messages: TEXT + 2, tools: TEXT + 3, hasTools: TEXT + 4, toolMessages: TEXT + 5, hasSchema: TEXT + 6, reasoning: TEXT + 7, once: TEXT + 8, sure: TEXT + 9, media: TEXT + 10, references: TEXT + 11, unknown: TEXT + 12 } as const;
+export const LEARNED = TEXT + 9;
+export const LENGTH = TEXT + 13;
 
 /** What is known of a model before anything was learned. */
 export interface Family {
@@ -28,7 +28,8 @@ export function familyOf({ api, model }: Pick<RequestFacts, 'api' | 'model'>): F
   const overheads = overheadsOf(api, model);
   const weights = new Float64Array(LEARNED);
   weights.set(textWeights(tokenizer));
-  weights.set([overheads.toolShare, overheads.schemaShare, overheads.message, overheads.tool, overheads.toolsPreamble, overheads.toolMessage, overheads.reasoning, overheads.reply], TEXT);
+  const { toolShare, schemaShare, message, tool, toolsPreamble, toolMessage, schemaPreamble, reasoning, reply } = overheads;
+  weights.set([toolShare, schemaShare, message, tool, toolsPreamble, toolMessage, schemaPreamble, reasoning, reply], TEXT);
   return { tokenizer, overheads, weights };
 }
 
@@ -50,6 +51,7 @@ export function regressorsOf({ prompt, model, reasoning }: RequestFacts, family:
   x[AT.tools] = prompt.tools;
   x[AT.hasTools] = prompt.tools > 0 ? 1 : 0;
   x[AT.toolMessages] = prompt.tools > 0 ? Math.max(0, prompt.messages - 1) : 0;
+  x[AT.hasSchema] = x[AT.schema]! > 0 ? 1 : 0;
   x[AT.reasoning] = reasoning === true ? 1 : 0;
   x[AT.once] = 1;
   x[AT.sure] = prompt.tokenIds;

@@ -1,0 +1,38 @@
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { createEstimator } from '../../../src/estimate/estimator.js';
+import { judged, measured, median, shareNear } from '../../estimate/measures.js';
+import { readPairs } from '../../estimate/pairs.js';
+
+const FILE = fileURLToPath(new URL('../../../../shared/prefill/pairs.jsonl', import.meta.url));
+const read = readPairs(FILE);
+const WHERE = read === null ? ' (skipped: ../shared/prefill is missing)' : '';
+
+describe.skipIf(read === null)(`recorded requests with their provider’s own count${WHERE}`, () => {
+  const all = (read?.pairs ?? []).map((pair) => measured(pair, createEstimator().prompt('tenant', pair.facts).tokens));
+  const { plain, long, tools } = judged(all);
+
+  it('are all read by our parsers', () => {
+    expect(read?.unread).toEqual([]);
+  });
+
+  it('without tools: 95 % within max(30 %, 12 tokens)', () => {
+    expect(plain.length).toBeGreaterThan(80);
+    expect(shareNear(plain)).toBeGreaterThanOrEqual(0.95);
+  });
+
+  it('without tools, above 100 tokens: median at most 8 %', () => {
+    expect(median(long)).toBeLessThanOrEqual(0.08);
+  });
+
+  it('with tools: median at most 15 %', () => {
+    expect(tools.length).toBeGreaterThan(50);
+    expect(median(tools)).toBeLessThanOrEqual(0.15);
+  });
+
+  // The one: Qwen's template drops what earlier answers thought, `<think>` and all.
+  it('lie above the lower bound, all but one', () => {
+    const below = all.filter(({ facts, tokens }) => createEstimator().prompt('tenant', facts).lowerBoundTokens > tokens);
+    expect(below.filter(({ media, opaque }) => !media && !opaque).length).toBeLessThanOrEqual(1);
+  });
+});
