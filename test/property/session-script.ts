@@ -133,6 +133,10 @@ const REQUEST_HEADERS: Record<string, string>[] = [
   { authorization: 'Bearer key-acme', ':method': 'GET' },
   { authorization: 'Bearer key-acme', ':path': '/v1/unknown' },
   { authorization: 'Bearer key-acme', upgrade: 'websocket' },
+  { authorization: 'Bearer key-acme', ':path': '/v1/batches' },
+  ...['/v1/messages', '/v1/responses', '/api/chat', '/model/m/converse-stream', '/model/m/invoke', '/v1beta/models/m:streamGenerateContent', '/v1/embeddings', '/rerank'].map(
+    (path) => ({ authorization: 'Bearer key-acme', ':path': path }),
+  ),
 ];
 
 const anyBody = fc.oneof(
