@@ -2,7 +2,7 @@ import {
   BedrockRuntimeClient, BedrockRuntimeServiceException, ConverseCommand, ConverseStreamCommand, InvokeModelCommand, InvokeModelWithResponseStreamCommand,
   ThrottlingException, ValidationException,
 } from '@aws-sdk/client-bedrock-runtime';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { TEXT, TOLD } from '../support/answers/said.js';
 import { startSdkRig, type SdkRig } from '../support/sdk-rig.js';
 import { isSignedRightly } from '../support/sigv4.js';
@@ -69,6 +69,23 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('the official AWS client, %s'
     const { value, event } = await rig.booked(() => call(withToken('wide')));
     expect(value).toBe(TEXT);
     expect(event).toMatchObject({ ...COUNTS, tenantId: 'wide', api, model: MODEL });
+  });
+
+  it('a bearer token from the environment', async () => {
+    vi.stubEnv('AWS_BEARER_TOKEN_BEDROCK', 'key-wide');
+    const client = new BedrockRuntimeClient({ region: 'us-east-1', endpoint: rig.stack.url, maxAttempts: 1 });
+    const { event } = await rig.booked(() => client.send(new ConverseCommand(converse)));
+    vi.unstubAllEnvs();
+    expect(event).toMatchObject({ ...COUNTS, tenantId: 'wide' });
+  });
+
+  it('signed, with a picture of 3 MB: whole at the upstream, and not counted as text', async () => {
+    const content = [{ text: 'what is this' }, { image: { format: 'png' as const, source: { bytes: Buffer.alloc(3_000_000, 7) } } }];
+    const { event } = await unsigned.booked(() => signing().send(new ConverseCommand({ ...converse, messages: [{ role: 'user', content }] })));
+    expect(event.reservedInputTokens).toBeLessThan(5000);
+    const arrived = unsigned.stack.upstream.requests.at(-1)!;
+    expect(arrived.body.length).toBeGreaterThan(4_000_000);
+    expect(isSignedRightly(arrived, SECRET)).toBe(true);
   });
 
   it.each(CALLS)('%s with an ARN as model id', async (_name, api, call) => {
