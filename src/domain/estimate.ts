@@ -47,6 +47,8 @@ export interface LearnedState {
 /** Port of `estimate/`. Everything in bounded time and memory. */
 export interface Estimator {
   prompt(tenantId: string, facts: RequestFacts): PromptEstimate;
+  /** The same estimate where the tokens of its texts (system and messages) were counted exactly. */
+  exactly(facts: RequestFacts, estimate: PromptEstimate, textTokens: number): PromptEstimate;
   output(tenantId: string, facts: RequestFacts, limits: OutputBounds): OutputEstimate;
   /** Tokens of output text of which no usage was told. `pieces`: in how many it came. */
   countOutput(model: string, text: Readonly<TextFeatures>, pieces: number): number;

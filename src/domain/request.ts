@@ -103,12 +103,15 @@ export interface Splice {
   readonly insert: string;
 }
 
+/** What a piece of a prompt is; `role`: the mark at which a message begins. */
+export type PromptPart = 'tools' | 'system' | 'messages' | 'schema' | 'role';
+
 /**
  * Takes the decoded prompt in the order in which an engine sees it (tools, system, then message by message, each with its role), so
  * that equal beginnings of two prompts give equal beginnings here, however their JSON is written.
  */
 export interface PromptSink {
-  add(piece: string): void;
+  add(piece: string, part: PromptPart): void;
   /** A picture, a sound or a file at this place: as it is written in the body, base64 for the most part. Not kept. */
   media(payload: Uint8Array): void;
 }

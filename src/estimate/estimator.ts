@@ -25,6 +25,8 @@ export interface EstimatorOptions {
 const MAX_TOKENS = 2 ** 36;
 
 const MAX_PIECES_PER_TOKEN = 2;
+/** What a count of pieces may differ from that of the whole. */
+const EXACT_ERROR_TOKENS = 2;
 /** So many answers must have come before a model's learned weights count its output too. */
 const SURE_MODEL = 50;
 /** A prompt is never estimated at more than this: no upstream takes more. */
@@ -58,6 +60,16 @@ class LearningEstimator implements Estimator {
     const assumed = assumedErrorShare(regressors, model.weights, model.family.tokenizer !== 'unknown');
     const errorShare = isLearnable(regressors) && regressors[AT.media] === 0 ? model.errorShare(assumed) : assumed;
     return { tokens, lowerBoundTokens: least, errorShare, cachedShare: known?.cachedShare ?? 0, regressors };
+  }
+
+  exactly(facts: RequestFacts, estimate: PromptEstimate, textTokens: number): PromptEstimate {
+    const { regressors } = estimate;
+    const ofText = weigh(regressors.subarray(0, TEXT_FEATURES.length), this.#models.of(facts).weights.subarray(0, TEXT_FEATURES.length));
+    const around = Math.max(0, estimate.tokens - ofText);
+    const tokens = whole(around + textTokens, textTokens);
+    // What is around the text is estimated as before.
+    const errorShare = Math.min(estimate.errorShare, (estimate.errorShare * around + EXACT_ERROR_TOKENS) / Math.max(1, tokens));
+    return { ...estimate, tokens, lowerBoundTokens: textTokens, errorShare };
   }
 
   output(tenantId: string, facts: RequestFacts, bounds: OutputBounds): OutputEstimate {

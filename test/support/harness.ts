@@ -1,6 +1,6 @@
 import type { Observer, PassReason, RequestRecord } from '../../src/domain/decision.js';
 import type { Enforcement } from '../../src/domain/enforcement.js';
-import { NO_EXACT_COUNTER, type ExactCounter } from '../../src/domain/exact.js';
+import type { ExactCounter } from '../../src/domain/exact.js';
 import type { Policy } from '../../src/domain/policy.js';
 import type { Store } from '../../src/domain/store.js';
 import type { Tenant } from '../../src/domain/tenant.js';
@@ -48,6 +48,9 @@ export function policyOf(tenants: Tenant[], more: Partial<Omit<Policy, 'identity
     },
   };
 }
+
+/** Where nobody counts. */
+const NO_EXACT_COUNTER: ExactCounter = { count: async () => null, close: async () => undefined };
 
 export interface Harness {
   readonly admission: Admission;

@@ -11,6 +11,7 @@ const RANK: Readonly<Record<string, number>> = {
   admission: 3,
   extproc: 4,
   fleet: 4,
+  counting: 4,
   stores: 4,
   config: 4,
   admin: 4,

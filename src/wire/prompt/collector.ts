@@ -86,7 +86,7 @@ export class PromptCollector {
     this.#messages++;
     const { role } = message;
     this.#target = role === 'system' || role === 'developer' ? this.#system : this.#text;
-    this.#order?.add(this.#stage, `\n${typeof role === 'string' ? role : ''}\n`);
+    this.#order?.add(this.#stage, `\n${typeof role === 'string' ? role : ''}\n`, 'role');
     this.#members(message, NOTHING_AROUND);
     this.#target = this.#text;
   }

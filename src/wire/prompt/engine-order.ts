@@ -1,4 +1,4 @@
-import type { PromptSink } from '../../domain/request.js';
+import type { PromptPart, PromptSink } from '../../domain/request.js';
 import type { Piece } from './sample.js';
 import type { Payload } from './payload.js';
 
@@ -12,9 +12,10 @@ export class EngineOrder {
 
   constructor(private readonly sink: PromptSink) {}
 
-  add(stage: Stage, piece: Piece): void {
+  /** `part`: what the piece is, where it is not what its stage says. */
+  add(stage: Stage, piece: Piece, part: PromptPart = stage): void {
     this.#shown[stage].push(() => {
-      this.sink.add(typeof piece === 'string' ? piece : piece.text());
+      this.sink.add(typeof piece === 'string' ? piece : piece.text(), part);
     });
   }
 
