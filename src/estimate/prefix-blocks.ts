@@ -20,6 +20,7 @@ export interface PrefixHasher {
  * has no hash, as engines do not cache it either.
  */
 export interface PrefixBlocks extends PromptSink {
+  add(piece: string): void;
   /** Hashes of the blocks that are full by now, at most `maxBlocks`. */
   readonly hashes: BigUint64Array;
 }

@@ -2,6 +2,8 @@ import { bomLength, skipBlank, skipString } from './scan.js';
 import { LongText, MARK, NumberList, Texts, type Long } from './texts.js';
 
 const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const MARK_ESCAPE = Buffer.from('\\u007f');
 const COMMA = 0x2c;
 const COLON = 0x3a;
 const OPEN_LIST = 0x5b;
@@ -110,9 +112,12 @@ class ShapeCounter {
   }
 }
 
-/** A string that begins with the mark of our own, or with an escape that may be one. */
+/** A string that begins with the mark of our own, as it is or as an escape (whose last digit may be a capital). */
 function isMarked(bytes: Buffer, quote: number): boolean {
-  return bytes[quote + 1] === MARK || (bytes[quote + 1] === 0x5c && bytes[quote + 2] === 0x75 && bytes[quote + 3] === 0x30 && bytes[quote + 4] === 0x30 && bytes[quote + 5] === 0x37);
+  const first = bytes[quote + 1];
+  if (first !== BACKSLASH) return first === MARK;
+  for (let i = 0; i < MARK_ESCAPE.length - 1; i++) if (bytes[quote + 1 + i] !== MARK_ESCAPE[i]) return false;
+  return (bytes[quote + MARK_ESCAPE.length]! | 0x20) === MARK_ESCAPE[MARK_ESCAPE.length - 1];
 }
 
 function isKey(bytes: Buffer, end: number): boolean {

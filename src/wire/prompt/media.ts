@@ -50,7 +50,7 @@ export function aroundMember(key: string, around: Around): Around {
 export function mediaOf(key: string, value: Payload, around: Around, read: boolean): Media | null {
   if (TEXT_KEYS.has(key)) return null;
   const isPayload = PAYLOAD_KEYS.has(key);
-  const head = isPayload || value.length > HEAD ? headOf(value, HEAD) : value as string;
+  const head = headOf(value, HEAD);
   const comma = head.startsWith('data:') ? head.indexOf(',') : -1;
   if (comma >= 0) return mediaInUrl(value, head.slice(0, comma), { kind: around.kind ?? mediaKind(key), detail: around.detail }, read);
   const kind = around.kind ?? mediaKind(key);
