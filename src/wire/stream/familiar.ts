@@ -9,12 +9,18 @@ const MAX_KNOWN = 4;
 const MAX_EXAMPLE_BYTES = 4096;
 const MAX_SLOTS = 64;
 /** Shapes that may be learned for nothing, and parts that each further one must have saved. */
-const FREE_LESSONS = 8;
+const FREE_LESSONS = 16;
 const PARTS_PER_LESSON = 8;
 
-/** A shape, and what to take where other parts came since. */
 interface Known {
+  /** Other values are allowed in the texts and in the `open` leaves only: comparing is faster than looking for the end of a value. */
   readonly shape: Shape;
+  /** Other values are allowed wherever nobody looks. */
+  readonly loose: Shape;
+  readonly leaves: readonly Leaf[];
+  /** Those that nobody looks at and that were seen with several values. */
+  readonly open: ReadonlySet<number>;
+  /** The example itself, to be taken where other parts came since. */
   readonly part: JsonObject;
   readonly event: string | null;
 }
@@ -99,11 +105,19 @@ export class Familiar {
     // Whatever the watched parts left behind in the answer goes as it came: the last value wins.
     const again = this.answer.rehearse(part, event);
     if (counted === null || again.pieces !== pieces || again.texts.length !== texts) return;
-    const slotted = leaves.all.filter((leaf) => counted.includes(leaf) || !leaf.read);
-    if (slotted.length > MAX_SLOTS) return;
-    const shape = new Shape(bytes, slotted.map((leaf) => slotOf(leaf, counted)), counted.map((leaf) => slotted.indexOf(leaf)), pieces);
-    this.#last = { shape, part, event };
-    this.#known = [this.#last, ...this.#known.slice(0, MAX_KNOWN - 1)];
+    this.#keep(leaves.all, counted, { part, event, pieces, bytes });
+  }
+
+  #keep(leaves: readonly Leaf[], counted: readonly Leaf[], { part, event, pieces, bytes }: { part: JsonObject; event: string | null; pieces: number; bytes: Buffer }): void {
+    const free = leaves.filter((leaf) => !leaf.read || counted.includes(leaf));
+    if (free.length > MAX_SLOTS) return;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    // Of the same shape: leaf by leaf the same, but for their values.
+    const like = this.#known.find(({ loose }) => loose.match(bytes, view, 0, bytes.length) === bytes.length);
+    const open = new Set([...leaves.keys()].filter((index) => like !== undefined && !leaves[index]!.read && (like.open.has(index) || like.leaves[index]?.value !== leaves[index]!.value)));
+    const slotted = free.filter((leaf) => counted.includes(leaf) || open.has(leaves.indexOf(leaf)));
+    this.#last = { shape: shapeOf(bytes, slotted, counted, pieces), loose: shapeOf(bytes, free, counted, pieces), leaves, open, part, event };
+    this.#known = [this.#last, ...this.#known.filter((known) => known !== like).slice(0, MAX_KNOWN - 1)];
     this.#shortest = Math.min(...this.#known.map((known) => known.shape.length));
   }
 
@@ -137,6 +151,10 @@ export class Familiar {
 /** Like nothing that an API says. */
 function markOf(index: number): string {
   return `\u0000text ${index}\u0000`;
+}
+
+function shapeOf(example: Buffer, slotted: readonly Leaf[], counted: readonly Leaf[], pieces: number): Shape {
+  return new Shape(example, slotted.map((leaf) => slotOf(leaf, counted)), counted.map((leaf) => slotted.indexOf(leaf)), pieces);
 }
 
 function slotOf(leaf: Leaf, counted: readonly Leaf[]): Slot {

@@ -13,9 +13,23 @@ const SMALL = 0x20;
 
 const ASCII = 0;
 const BEYOND_ASCII = 1;
-const STOP = 2;
+const ESCAPED = 2;
+const OTHER = 3;
+const STOP = 4;
 /** Bytes inside a string: those that are what they say, parts of longer characters, and those that need a closer look. */
 const IN_STRING = Uint8Array.from({ length: 256 }, (_, byte) => (byte === QUOTE || byte === BACKSLASH || byte < 0x20 ? STOP : byte < 0x80 ? ASCII : BEYOND_ASCII));
+
+/** What the second byte of an escape stands for; 0 for `u` and for what is no escape. */
+const ESCAPES = new Uint8Array(256);
+for (const [escape, meant] of ['""', '\\\\', '//', 'n\n', 't\t', 'r\r', 'b\b', 'f\f']) ESCAPES[escape!.charCodeAt(0)] = meant!.charCodeAt(0);
+/** Longer texts with escapes are decoded by the JSON parser. */
+const unescaped = Buffer.alloc(256);
+
+/** How a text stands: in ASCII, in ASCII with short escapes, without any escapes, or in some other way. */
+type How = 'plain' | 'escaped' | 'wide' | 'other';
+
+/** By what was seen in it. */
+const HOW: readonly How[] = ['plain', 'wide', 'escaped', 'other'];
 
 /** What may stand in a place where parts of one shape differ: an output text (never empty), any string, any number. */
 export type SlotKind = 'text' | 'string' | 'number';
@@ -38,11 +52,10 @@ export class Shape {
   readonly #sameView: DataView;
   readonly #ends: readonly number[];
   readonly #kinds: readonly SlotKind[];
-  /** Where the texts of the part that was matched last stand, by slot; what they say where they hold escapes. */
+  /** Where the texts of the part that was matched last stand, by slot, and how. */
   readonly #starts: number[];
   readonly #stops: number[];
-  readonly #beyond: boolean[];
-  readonly #unescaped: (string | null)[];
+  readonly #how: How[];
 
   /** `example`: a part of that shape. `counted`: the slots whose texts are counted, in the order of counting. `pieces`: of output, in each part. */
   constructor(
@@ -65,8 +78,7 @@ export class Shape {
     this.#kinds = slots.map(({ kind }) => kind);
     this.#starts = slots.map(() => 0);
     this.#stops = slots.map(() => 0);
-    this.#beyond = slots.map(() => false);
-    this.#unescaped = slots.map(() => null);
+    this.#how = slots.map(() => 'plain');
   }
 
   /** Bytes of the shortest part of this shape, at least. */
@@ -98,10 +110,10 @@ export class Shape {
   /** Counts the texts of the part that was matched last. */
   count(bytes: Buffer, answer: Answer): void {
     for (const slot of this.counted) {
-      const unescaped = this.#unescaped[slot] ?? null;
-      if (unescaped !== null) answer.more(unescaped);
-      else if (this.#beyond[slot] === true) answer.more(bytes.toString('utf8', this.#starts[slot], this.#stops[slot]));
-      else answer.moreAscii(bytes, this.#starts[slot]!, this.#stops[slot]!);
+      const [start, stop, how] = [this.#starts[slot]!, this.#stops[slot]!, this.#how[slot]!];
+      if (how === 'plain') answer.moreAscii(bytes, start, stop);
+      else if (how === 'escaped' && stop - start <= unescaped.length) answer.moreAscii(unescaped, 0, unescape(bytes, start, stop));
+      else answer.more(how === 'wide' ? bytes.toString('utf8', start, stop) : (textOf(bytes, start, stop) ?? ''));
     }
     answer.outputPieces += this.pieces;
   }
@@ -112,23 +124,30 @@ export class Shape {
     let seen = ASCII;
     for (; at < to; at++) {
       const kind = IN_STRING[bytes[at]!]!;
-      if (kind === STOP) break;
-      seen |= kind;
+      if (kind === STOP) {
+        if (bytes[at] !== BACKSLASH || ESCAPES[bytes[at + 1] ?? 0] === 0) break;
+        at++;
+        seen |= ESCAPED;
+      } else seen |= kind;
     }
-    if (at >= to) return -1;
-    let unescaped: string | null = null;
-    if (bytes[at] === BACKSLASH) {
+    if (at < to && bytes[at] === BACKSLASH) {
+      seen = OTHER;
       at = closingQuote(bytes, at, to);
-      unescaped = at < 0 ? null : textOf(bytes, start, at);
-      if (unescaped === null) return -1;
-    } else if (bytes[at] !== QUOTE) return -1;
-    if (at === start && this.#kinds[slot] === 'text') return -1;
+      if (at < 0 || textOf(bytes, start, at) === null) return -1;
+    }
+    if (at >= to || bytes[at] !== QUOTE || (at === start && this.#kinds[slot] === 'text')) return -1;
     this.#starts[slot] = start;
     this.#stops[slot] = at;
-    this.#beyond[slot] = seen !== ASCII;
-    this.#unescaped[slot] = unescaped;
+    this.#how[slot] = HOW[seen]!;
     return at;
   }
+}
+
+/** Writes what ASCII with short escapes says into `unescaped`; returns its length. */
+function unescape(bytes: Buffer, start: number, stop: number): number {
+  let length = 0;
+  for (let at = start; at < stop; at++) unescaped[length++] = bytes[at] === BACKSLASH ? ESCAPES[bytes[++at]!]! : bytes[at]!;
+  return length;
 }
 
 function closingQuote(bytes: Buffer, from: number, to: number): number {
@@ -140,7 +159,7 @@ function closingQuote(bytes: Buffer, from: number, to: number): number {
   return at < to ? at : -1;
 }
 
-/** What a string with escapes says; null where they are wrong. */
+/** What a string says; null where its escapes are wrong. */
 function textOf(bytes: Buffer, start: number, end: number): string | null {
   const text = parseText(bytes.toString('utf8', start - 1, end + 1));
   return typeof text === 'string' ? text : null;

@@ -46,7 +46,8 @@ describe('an event that differs from one before in its text only', () => {
 
   it('may differ in what nobody looks at too: times, numbers, padding', () => {
     const padded = (content: string, more: object) => event({ ...(said(content) as object), ...more });
-    expect(takenOf([padded('a', { created: 1, obfuscation: 'xy' })], [padded('b', { created: 1.5e9, obfuscation: '' })])).toBe(0);
+    const seen = [padded('a', { created: 1, obfuscation: 'xy' }), padded('b', { created: 2, obfuscation: 'z' })];
+    expect(takenOf(seen, [padded('c', { created: 1.5e9, obfuscation: '' }), padded('d', { created: -0.5, obfuscation: 'é"' })])).toBe(0);
   });
 
   it.each([
@@ -58,6 +59,12 @@ describe('an event that differs from one before in its text only', () => {
     expect(takenOf([one], [event(part)])).toBeGreaterThan(0);
   });
 
+  it.each(['\\n\\t\\"\\\\\\/', 'a\\u00e9\\n', '\\ud83d\\ude00', 'é\\n'])('may have escapes: %s', (text) => {
+    const answer = read([one, one.replace('one', text)]);
+    expect(answer).toMatchObject({ unreadable: false, outputPieces: 2 });
+    expect(answer.output).toEqual(countsOf(`one${JSON.parse(`"${text}"`) as string}`));
+  });
+
   it.each(['"\n"', '\\x', '\\u12', 'a\tb'])('is no such event if its text is no JSON: %j', (text) => {
     const answer = read([one, one.replace('one', text)]);
     expect(answer).toMatchObject({ unreadable: true, outputPieces: 1 });
@@ -65,7 +72,7 @@ describe('an event that differs from one before in its text only', () => {
 
   it.each(['01', '1.', '-', '1e', '.5', '+1', '1 2'])('is no such event if a number is none: %s', (number) => {
     const timed = event({ created: 17, ...(said('a') as object) });
-    expect(read([timed, timed.replace('17', number)])).toMatchObject({ unreadable: true, outputPieces: 1 });
+    expect(read([timed, timed.replace('17', '18'), timed.replace('17', '19'), timed.replace('17', number)])).toMatchObject({ unreadable: true, outputPieces: 3 });
   });
 
   it('tells what it tells also where others came between', () => {
