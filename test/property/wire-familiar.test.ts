@@ -2,6 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AnthropicAnswer } from '../../src/wire/anthropic/answer.js';
 import { GeminiAnswer } from '../../src/wire/gemini/answer.js';
+import { InvokeAnswer } from '../../src/wire/bedrock/invoke-answer.js';
+import { GenerateAnswer } from '../../src/wire/local/generate.js';
+import { LlamaAnswer } from '../../src/wire/local/llama-answer.js';
+import { OllamaAnswer } from '../../src/wire/ollama/answer.js';
 import { OpenAiAnswer } from '../../src/wire/openai/answer.js';
 import { ResponsesAnswer } from '../../src/wire/openai/responses-answer.js';
 import type { Answer } from '../../src/wire/stream/answer.js';
@@ -14,6 +18,10 @@ const ANSWERS: readonly (readonly [string, () => Answer])[] = [
   ['Responses', () => new ResponsesAnswer()],
   ['Anthropic', () => new AnthropicAnswer()],
   ['Gemini', () => new GeminiAnswer()],
+  ['Ollama', () => new OllamaAnswer()],
+  ['llama.cpp', () => new LlamaAnswer()],
+  ['/generate', () => new GenerateAnswer()],
+  ['InvokeModel', () => new InvokeAnswer()],
 ];
 
 const text = fc.oneof(
@@ -82,7 +90,7 @@ describe.each(ANSWERS)('familiar parts, as %s', (_, answer) => {
         reader.end();
         expect(factsOf(reader.reading)).toEqual(factsOf(readPlainly(answer(), bytes, 'sse')));
       }),
-      { numRuns: 1500 },
+      { numRuns: 800 },
     );
   });
 
@@ -95,7 +103,7 @@ describe.each(ANSWERS)('familiar parts, as %s', (_, answer) => {
         reader.end();
         expect(factsOf(reader.reading)).toEqual(factsOf(readPlainly(answer(), bytes, 'ndjson')));
       }),
-      { numRuns: 500 },
+      { numRuns: 400 },
     );
   });
 });

@@ -48,6 +48,13 @@ export const SHAPES: readonly string[] = [
   { model: 'l', created_at: '2024-01-01T00:00:00Z', message: { role: 'assistant', content: 'Hello' }, done: false },
   { model: 'l', created_at: '2024-01-01T00:00:00Z', response: 'Hello', done: false },
   { model: 'l', created_at: '2024-01-01T00:00:00Z', response: '', done: true, prompt_eval_count: 17, eval_count: 5 },
+  { index: 0, content: 'Hello', tokens: [1], stop: false, id_slot: 0, tokens_predicted: 1, tokens_evaluated: 5 },
+  { index: 0, content: '', tokens: [7, 8], stop: true, timings: { prompt_n: 5, cache_n: 2, predicted_n: 9 } },
+  { index: 1, token: { id: 5, text: 'Hello', logprob: -0.5, special: false }, generated_text: null, details: null },
+  { index: 2, token: { id: 5, text: '.', logprob: -1, special: false }, generated_text: 'Hello.', details: { finish_reason: 'length', generated_tokens: 2, input_length: 4 } },
+  { text: 'Hello', meta_info: { id: 'g1', prompt_tokens: 4, completion_tokens: 1, finish_reason: null } },
+  { text: 'Hello world', meta_info: { id: 'g1', prompt_tokens: 4, completion_tokens: 2, finish_reason: null } },
+  { text: ['Hello', 'Bye'] },
 ].map((part) => JSON.stringify(part));
 
 /** Cuts bytes at the given places, each taken modulo the length. */
