@@ -26,8 +26,8 @@ const WORKLESS_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * Decides by the headers. Standing alone in front of model servers we are the authentication, so there everything that
- * can carry work needs a known key, on whatever path; in front of a gateway only what calls a known API does, since the gateway
- * judges the keys of what it hands on.
+ * can carry work needs a known key, on whatever path; in front of a gateway only what is metered or counts tokens does: the gateway
+ * judges the keys of all else.
  */
 export function openingOf(head: RequestHead, route: Route, identity: Identity, policy: Policy): Opening {
   if (head.stage === 'back') return { kind: 'pass', why: 'stage_back' };
@@ -37,7 +37,8 @@ export function openingOf(head: RequestHead, route: Route, identity: Identity, p
   const upgrade = isUpgrade(head);
   const workless = WORKLESS_METHODS.has(head.method) && !upgrade;
   const called = callOf(route, upgrade, workless);
-  const keyed = called.kind === 'metered' || (called.kind === 'unmetered' && called.what !== 'pass_through') || (head.stage === 'both' && !workless);
+  const counts = called.kind === 'metered' || (called.kind === 'unmetered' && called.what === 'count_tokens');
+  const keyed = counts || (head.stage === 'both' && !workless);
   if (identity.kind === 'unknown' && keyed) return unidentified(identity.why);
   if (called.kind === 'unmetered') return unmetered(called.what, head.method === 'DELETE' && !upgrade, policy);
   if (called.kind === 'unknown' || identity.kind === 'unknown') return unknown(head, policy, upgrade, workless);

@@ -56,11 +56,14 @@ describe('requests that can’t be metered (no unmetered holes)', () => {
     expect(begin(h, { method: 'DELETE', path: '/v1/realtime', headers: { authorization: 'Bearer key-a', upgrade: 'websocket' } }).kind).toBe('answer');
   });
 
-  it('counting tokens needs a key like every call of an API; a gateway’s own paths are the gateway’s to judge', () => {
+  it('counting tokens needs a key wherever metered requests do; what else passes is for the gateway behind to judge, where there is one', () => {
     const h = harness(policyOf([tenant('a')], { unmetered: { ...UNMETERED, pass_through: 'pass' } }));
     expect(begin(h, { path: PATHS.count_tokens, headers: {} })).toMatchObject({ answer: { status: 401 } });
-    expect(begin(h, { path: PATHS.pass_through, headers: {} }).kind).toBe('pass');
-    expect(begin(h, { path: PATHS.pass_through, headers: {}, stage: 'both' })).toMatchObject({ answer: { status: 401 } });
+    for (const path of [PATHS.pass_through, PATHS.files]) {
+      expect(begin(h, { path, headers: {} }).kind).toBe('pass');
+      expect(begin(h, { path, headers: {}, stage: 'both' })).toMatchObject({ answer: { status: 401 } });
+    }
+    expect(begin(h, { path: PATHS.batches, headers: {} })).toMatchObject({ answer: { status: 403 } });
   });
 
   it('refusals are in the shape of the family of the path', () => {
