@@ -24,9 +24,8 @@ export class Passing {
   /** The chunk itself where nothing was hidden or inserted. */
   result(): Buffer {
     if (this.#from === 0 && this.#passed === null) return this.chunk;
-    const rest = this.chunk.subarray(this.#from);
-    if (this.#passed === null) return rest.length === 0 ? NOTHING : rest;
-    return Buffer.concat([...this.#passed, rest]);
+    const rest = this.#from === this.chunk.length ? NOTHING : this.chunk.subarray(this.#from);
+    return this.#passed === null ? rest : Buffer.concat([...this.#passed, rest]);
   }
 
   #flush(end: number): void {
