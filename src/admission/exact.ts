@@ -1,12 +1,13 @@
 import type { PromptEstimate } from '../domain/estimate.js';
+import type { Policy } from '../domain/policy.js';
 import type { PromptSink, RequestFacts } from '../domain/request.js';
+import type { WireApi } from '../domain/wire.js';
 import type { Admission } from './admission.js';
-import type { Subject } from './deciding.js';
 
 /** The estimate of a prompt, with its text counted exactly where that is configured and done in time. */
 export async function exactEstimate(
   { estimator, exactCounter }: Pick<Admission, 'estimator' | 'exactCounter'>,
-  { api, policy }: Pick<Subject, 'api' | 'policy'>,
+  { api, policy }: { readonly api: WireApi; readonly policy: Policy },
   body: Buffer,
   facts: RequestFacts,
   estimate: PromptEstimate,
