@@ -36,7 +36,21 @@ export class LongText {
    * begins. A string with a wrong escape or a control character, which no upstream takes, stays as it is written.
    */
   text(from = 0, to = this.length): string {
-    const decoded = decode(this.bytes, this.#boundary(from), this.#boundary(to));
+    return this.#between(this.#boundary(from), this.#boundary(to));
+  }
+
+  /** All of the text, about so many bytes of what is written at once. */
+  *inChunks(bytes: number): Generator<string> {
+    for (let start = this.start; start < this.end; ) {
+      // A chunk begins at a character, so a row of backslashes need not be followed farther back.
+      const end = start + bytes < this.end ? Math.min(this.end, characterFrom(this.bytes, start, start + bytes, bytes)) : this.end;
+      yield this.#between(start, end);
+      start = end;
+    }
+  }
+
+  #between(start: number, end: number): string {
+    const decoded = decode(this.bytes, start, end);
     return this.asJson ? JSON.stringify(decoded).slice(1, -1) : decoded;
   }
 
@@ -47,7 +61,7 @@ export class LongText {
 
   #boundary(offset: number): number {
     if (offset <= 0) return this.start;
-    return offset >= this.length ? this.end : Math.min(this.end, characterFrom(this.bytes, this.start, this.start + offset));
+    return offset >= this.length ? this.end : Math.min(this.end, characterFrom(this.bytes, this.start, this.start + offset, MAX_ROW));
   }
 }
 
@@ -64,6 +78,11 @@ export class NumberList {
   /** In bytes, as it is written. */
   get length(): number {
     return this.end - this.start;
+  }
+
+  /** All of it, so many bytes at once. */
+  *inChunks(bytes: number): Generator<string> {
+    for (let from = 0; from < this.length; from += bytes) yield this.text(from, Math.min(this.length, from + bytes));
   }
 
   /** What is written there, without blanks; numbers are in the client's own form. */
@@ -117,15 +136,20 @@ function decode(bytes: Buffer, start: number, end: number): string {
 }
 
 /** The first place from `at` on where a character begins: not inside one of UTF-8, nor inside an escape. */
-function characterFrom(bytes: Buffer, start: number, at: number): number {
+function characterFrom(bytes: Buffer, start: number, at: number, maxRow: number): number {
   let i = at;
   while ((bytes[i]! & 0xc0) === 0x80) i++;
   for (let back = i - 1; back >= start && back > i - UNICODE_ESCAPE_BYTES; back--) {
     if (bytes[back] !== BACKSLASH) continue;
     let first = back;
-    while (first > start && back - first < MAX_ROW && bytes[first - 1] === BACKSLASH) first--;
-    if ((back - first) % 2 === 1) return i;
-    return Math.max(i, back + (bytes[back + 1] === LETTER_U ? UNICODE_ESCAPE_BYTES : 2));
+    while (first > start && back - first < maxRow && bytes[first - 1] === BACKSLASH) first--;
+    if ((back - first) % 2 === 0) i = Math.max(i, back + (bytes[back + 1] === LETTER_U ? UNICODE_ESCAPE_BYTES : 2));
+    break;
   }
-  return i;
+  return isSecondHalf(bytes, i) ? i + UNICODE_ESCAPE_BYTES : i;
+}
+
+/** Whether the escape that begins here is the second of the two that a character beyond the first 65,536 is written with. */
+function isSecondHalf(bytes: Buffer, at: number): boolean {
+  return bytes[at] === BACKSLASH && /^\\u[dD][c-fC-F]/.test(bytes.toString('latin1', at, at + 4));
 }

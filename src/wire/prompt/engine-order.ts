@@ -6,6 +6,9 @@ import type { Payload } from './payload.js';
 const STAGES = ['tools', 'system', 'messages', 'schema'] as const;
 export type Stage = (typeof STAGES)[number];
 
+/** Bytes that are decoded at once: a megabyte in one piece falls out of the processor's caches. */
+const CHUNK = 16 * 1024;
+
 /** Keeps what parsers find in any order, until all of it can be shown in the order in which an engine sees it. */
 export class EngineOrder {
   readonly #shown: Record<Stage, (() => void)[]> = { tools: [], system: [], messages: [], schema: [] };
@@ -15,7 +18,8 @@ export class EngineOrder {
   /** `part`: what the piece is, where it is not what its stage says. */
   add(stage: Stage, piece: Piece, part: PromptPart = stage): void {
     this.#shown[stage].push(() => {
-      this.sink.add(typeof piece === 'string' ? piece : piece.text(), part);
+      if (typeof piece === 'string') this.sink.add(piece, part);
+      else for (const text of piece.inChunks(CHUNK)) this.sink.add(text, part);
     });
   }
 
