@@ -4,7 +4,7 @@ import { Recursive, type Prior } from './recursive.js';
 import { AT, LEARNED, LENGTH, predict, type Family } from './regressors.js';
 
 /** What an estimate may be off by when all weights are right: text of one kind is not all alike. */
-const NOISE_SHARE = 0.06;
+const NOISE_SHARE = 0.08;
 const NOISE_TOKENS = 2;
 /** Of what is not learned: pictures, files. */
 const OFFSET_NOISE = 0.4;

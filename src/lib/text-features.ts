@@ -6,9 +6,11 @@ export { TEXT_FEATURES } from './text-classes.js';
 export type TextFeatures = Float64Array;
 
 const { next, bumps } = TRANSITIONS;
-/** From this length on it is cheaper to count transitions first and add up what they mean afterwards. */
-const LONG = 2048;
-const seen = new Uint32Array(next.length);
+/** From this length on it is cheaper to count transitions first and to add up what they mean afterwards. */
+const LONG = 64;
+/** How often each transition was seen in the piece at hand, and which: all zero between pieces. */
+const seen = new Int32Array(next.length);
+const touched = new Int32Array(next.length);
 
 /** Features of an empty text. */
 export function noText(): TextFeatures {
@@ -59,14 +61,22 @@ export class TextCounter {
 
   #addLong(text: string): void {
     let row = this.#row;
+    let kinds = 0;
     for (let i = 0; i < text.length; i++) {
       const at = row + SCRIPT_CLASS[text.charCodeAt(i)]!;
-      seen[at]! += 1;
+      const times = seen[at]!;
+      if (times === 0) touched[kinds++] = at;
+      seen[at] = times + 1;
       row = next[at]!;
     }
     this.#row = row;
-    for (let at = 0; at < seen.length; at++) {
-      if (seen[at] !== 0) this.#bump(bumps[at]!, seen[at]!);
+    this.#gather(kinds);
+  }
+
+  #gather(kinds: number): void {
+    for (let i = 0; i < kinds; i++) {
+      const at = touched[i]!;
+      this.#bump(bumps[at]!, seen[at]!);
       seen[at] = 0;
     }
   }

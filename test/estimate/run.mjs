@@ -1,6 +1,6 @@
 // Node 20 runs no TypeScript: transpiles src/ and this folder into .cache/estimate/, as deep as they lie here, and starts the
-// script named. Usage: node test/estimate/run.mjs fit|prefill-table [options]
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+// script named. Usage: node test/estimate/run.mjs fit|prefill-table|learning-table|hold-out [options]
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
@@ -22,7 +22,6 @@ async function transpile(folder) {
 await rm(target, { recursive: true, force: true });
 await transpile('src');
 await transpile(join('test', 'estimate'));
-await cp(join(root, 'test', 'estimate', 'sources.json'), join(target, 'test', 'estimate', 'sources.json'));
 await writeFile(join(target, 'package.json'), '{ "type": "module" }\n');
 const [script = 'prefill-table', ...rest] = process.argv.slice(2);
 process.chdir(root);

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createEstimator } from '../../../src/estimate/estimator.js';
-import { judged, measured, median, shareNear } from '../../estimate/measures.js';
+import { judged, measured, median, quantile, shareNear } from '../../estimate/measures.js';
 import { readPairs } from '../../estimate/pairs.js';
+import { afterLearning, MIXES, run, trafficOf, type HeldOut } from '../../estimate/traffic.js';
 
 const FILE = fileURLToPath(new URL('../../../../shared/prefill/pairs.jsonl', import.meta.url));
 const read = readPairs(FILE);
@@ -34,5 +36,25 @@ describe.skipIf(read === null)(`recorded requests with their provider’s own co
   it('lie above the lower bound, all but one', () => {
     const below = all.filter(({ facts, tokens }) => createEstimator().prompt('tenant', facts).lowerBoundTokens > tokens);
     expect(below.filter(({ media, opaque }) => !media && !opaque).length).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('a model whose tokenizer nobody told, after 200 requests', () => {
+  const heldOut = JSON.parse(readFileSync(new URL('../../estimate/held-out.json', import.meta.url), 'utf8')) as HeldOut[];
+  const texts = (mix: string) => heldOut.filter(({ kind }) => MIXES.find(([name]) => name === mix)![1](kind));
+
+  it.each([
+    ['gemma', 'everything'],
+    ['o200k', 'everything'],
+    ['gemma', 'English, code, JSON'],
+    ['o200k', 'English, code, JSON'],
+    ['llama', 'English, code, JSON'],
+    ['qwen', 'English, code, JSON'],
+  ])('%s, %s: p95 at most 15 % on texts that nothing was fitted on', (tokenizer, mix) => {
+    const before = run(createEstimator(), trafficOf(texts(mix), 'house-model', tokenizer), false);
+    const after = afterLearning(createEstimator, texts(mix), tokenizer, 'part');
+    expect(quantile(after, 0.95)).toBeLessThanOrEqual(0.15);
+    expect(quantile(after, 0.5)).toBeLessThan(0.05);
+    expect(quantile(after, 0.95)).toBeLessThan(quantile(before, 0.95));
   });
 });
