@@ -64,7 +64,11 @@ export class SseReader implements ResponseReader {
     const chunkStart = event.start + before;
     const to = chunkStart + chunk.length;
     let start = event.start;
-    for (let end = this.#splitter.next(bytes, view, chunkStart, to); end >= 0; end = this.#splitter.next(bytes, view, start, to)) {
+    for (;;) {
+      // Where an event in a known shape is whole, nothing has to look for its end.
+      start = this.#skipGathered(start, chunkStart, to, passing);
+      const end = this.#splitter.next(bytes, view, Math.max(start, chunkStart), to);
+      if (end < 0) break;
       this.#finish(bytes, view, start, end, Math.max(0, chunkStart - start), end - chunkStart, passing);
       start = end;
     }
@@ -77,7 +81,7 @@ export class SseReader implements ResponseReader {
     const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
     let at = 0;
     while (at < chunk.length) {
-      if (this.#event.size === 0) at = this.#skip(chunk, view, at);
+      if (this.#event.size === 0) at = this.#skip(chunk, view, at, chunk.length);
       const end = this.#splitter.next(chunk, view, at, chunk.length);
       if (end < 0) {
         this.#begin(chunk, at, passing);
@@ -89,13 +93,23 @@ export class SseReader implements ResponseReader {
     }
   }
 
-  /** Takes familiar events that begin at `at`; none of them is hidden. */
-  #skip(chunk: Buffer, view: DataView, at: number): number {
-    const end = this.#familiar.skip(chunk, view, at, chunk.length);
+  /** Takes familiar events that begin at `at`; none of them is hidden. Returns the offset behind them. */
+  #skip(bytes: Buffer, view: DataView, at: number, to: number): number {
+    const end = this.#familiar.skip(bytes, view, at, to);
     if (end === at) return at;
     this.#splitter.skipped();
     this.#hidLast = false;
     this.#lastEndedInCr = false;
+    return end;
+  }
+
+  /** The same among the gathered bytes, of which those from `chunkStart` on are the chunk's. */
+  #skipGathered(start: number, chunkStart: number, to: number, passing: Passing): number {
+    const { bytes, view } = this.#event;
+    const end = this.#skip(bytes, view, start, to);
+    if (end === start) return start;
+    if (start < chunkStart && !this.#released) passing.insert(Buffer.from(bytes.subarray(start, chunkStart)), 0);
+    this.#released = !this.hideUsage;
     return end;
   }
 

@@ -28,9 +28,9 @@ export class SseSplitter {
     let at = from;
     let lineEmpty = this.#lineEmpty;
     while (at < to) {
-      if (to - at >= 4 && hasNoLineEnd(view.getInt32(at))) {
+      if (to - at >= 8 && hasNoLineEnd(view.getInt32(at)) && hasNoLineEnd(view.getInt32(at + 4))) {
         lineEmpty = false;
-        at += 4;
+        at += 8;
         continue;
       }
       const byte = bytes[at++]!;
