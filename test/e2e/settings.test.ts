@@ -64,11 +64,11 @@ describe('without the line against it, the trap closes', () => {
   it('16: without allow_mode_override, an upload that is not metered is buffered, and a 413', async () => {
     await withRig({ edit: without(at.extProc('allow_mode_override')) }, async ({ stack }) => {
       const body = new ReadableStream({ pull: pourer(20) });
-      expect((await fetch(`${stack.url}/v1/files`, { method: 'POST', body, duplex: 'half' } as RequestInit)).status).toBe(413);
+      expect((await fetch(`${stack.url}/v1/files`, { method: 'POST', headers: JSON_HEADERS('key-acme'), body, duplex: 'half' } as RequestInit)).status).toBe(413);
     });
     await withRig({}, async ({ stack }) => {
       const body = new ReadableStream({ pull: pourer(20) });
-      expect((await fetch(`${stack.url}/v1/files`, { method: 'POST', body, duplex: 'half' } as RequestInit)).status).toBe(404);
+      expect((await fetch(`${stack.url}/v1/files`, { method: 'POST', headers: JSON_HEADERS('key-acme'), body, duplex: 'half' } as RequestInit)).status).toBe(404);
     });
   });
 
