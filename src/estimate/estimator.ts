@@ -85,7 +85,7 @@ class LearningEstimator implements Estimator {
   countOutput(model: string, text: Readonly<TextFeatures>, pieces: number): number {
     const known = this.#models.known(model);
     const learned = known !== null && known.observations >= SURE_MODEL;
-    const tokens = weigh(text, learned ? known.weights.subarray(0, TEXT_FEATURES.length) : textWeights(tokenizerOf(model)));
+    const tokens = weigh(text, learned ? known.weights.subarray(0, TEXT_FEATURES.length) : textWeights(known?.family.tokenizer ?? tokenizerOf(model)));
     if (!(tokens > 0)) return 0;
     const byText = whole(tokens, 1);
     return pieces <= MAX_PIECES_PER_TOKEN * byText ? Math.max(byText, Math.floor(pieces)) : byText;

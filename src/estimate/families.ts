@@ -25,6 +25,9 @@ function middle(): Weights {
   return Float64Array.from(TEXT_FEATURES, (feature) => tables.reduce((sum, table) => sum + table[feature], 0) / tables.length);
 }
 
+/** Every tokenizer that a model may turn out to have. */
+export const TOKENIZERS = Object.keys(WEIGHTS) as readonly Tokenizer[];
+
 export function textWeights(tokenizer: Tokenizer): Weights {
   return WEIGHTS[tokenizer];
 }

@@ -1,7 +1,9 @@
 import { TEXT_FEATURES } from '../lib/text-features.js';
+import { TOKENIZERS, type Tokenizer } from './families.js';
+import { TokenizerGuess } from './guess.js';
 import { Histogram } from './histogram.js';
 import { Recursive, type Prior } from './recursive.js';
-import { AT, LEARNED, LENGTH, predict, type Family } from './regressors.js';
+import { AT, familyWith, LEARNED, LENGTH, predict, type Family } from './regressors.js';
 
 /** What an estimate may be off by when all weights are right: text of one kind is not all alike. */
 const NOISE_SHARE = 0.08;
@@ -31,31 +33,57 @@ export class Model {
   #recursive: Recursive | null = null;
   readonly #residuals = new Histogram(RESIDUALS);
 
-  constructor(readonly family: Family) {}
+  #family: Family;
+  /** While it is not known what tokenizer the model has. */
+  #guess: TokenizerGuess | null;
+
+  constructor(family: Family) {
+    this.#family = family;
+    this.#guess = family.tokenizer === 'unknown' ? new TokenizerGuess(family.overheads) : null;
+  }
+
+  get family(): Family {
+    return this.#family;
+  }
 
   get observations(): number {
     return this.#observations;
   }
 
   get weights(): Readonly<Float64Array> {
-    return this.#recursive?.weights ?? this.family.weights;
+    return this.#recursive?.weights ?? this.#family.weights;
   }
 
   /** Tokens of a prompt, a fraction. */
   predict(x: Readonly<Float64Array>): number {
-    return Math.min(predict(x, this.weights), MOST_RATIO * predict(x, this.family.weights) + MOST_ONCE);
+    return Math.min(predict(x, this.weights), MOST_RATIO * predict(x, this.#family.weights) + MOST_ONCE);
   }
 
   /** `tokens`: the truth. Only for vectors of known references. */
   learn(x: Readonly<Float64Array>, tokens: number): void {
     const expected = this.predict(x);
     if (x.length !== LENGTH || !Number.isFinite(expected) || !Number.isFinite(tokens)) return;
-    const uncertain = x[AT.media]! + x[AT.references]!;
-    const noise = NOISE_TOKENS + NOISE_SHARE * (Math.min(tokens, 4 * expected) + expected) * 0.5 + OFFSET_NOISE * uncertain;
-    if (uncertain <= expected / 2) this.#residuals.add(Math.round((1000 * Math.abs(tokens - expected)) / Math.max(1, expected)));
-    this.#recursive ??= new Recursive(priorOf(this.family));
-    this.#recursive.learn(x, tokens - expected, noise);
+    if (uncertain(x) <= expected / 2) this.#residuals.add(Math.round((1000 * Math.abs(tokens - expected)) / Math.max(1, expected)));
+    this.#move(x, tokens);
     this.#observations++;
+    const guessed = this.#guess?.take(x, tokens) ?? null;
+    if (guessed !== null) this.#beginAs(guessed);
+  }
+
+  #move(x: Readonly<Float64Array>, tokens: number): void {
+    const expected = this.predict(x);
+    const noise = NOISE_TOKENS + NOISE_SHARE * (Math.min(tokens, 4 * expected) + expected) * 0.5 + OFFSET_NOISE * uncertain(x);
+    this.#recursive ??= new Recursive(priorOf(this.#family));
+    this.#recursive.learn(x, tokens - expected, noise);
+  }
+
+  /** Learns anew, from another family's weights, what the first answers taught. */
+  #beginAs(tokenizer: Tokenizer): void {
+    const taught = this.#guess?.taught ?? [];
+    this.#family = familyWith(tokenizer, this.#family.overheads);
+    this.#recursive = null;
+    for (const { x, tokens } of taught) this.#move(x, tokens);
+    if (this.#guess?.isOver === true) this.#guess = null;
   }
 
   /** How far the truth may lie from an estimate, nineteen times of twenty: from what was assumed to what was seen. */
@@ -73,6 +101,7 @@ export class Model {
     return JSON.stringify({
       version: STATE_VERSION,
       features: TEXT,
+      tokenizer: this.#family.tokenizer,
       observations: this.#observations,
       error: this.#residuals.quantile(0.95),
       weights: [...this.#recursive.weights].map(short),
@@ -85,14 +114,22 @@ export class Model {
     const state = parsed(text);
     if (state === null || state['version'] !== STATE_VERSION || state['features'] !== TEXT) return null;
     const { observations, error, weights, covariance } = state;
-    const model = new Model(family);
+    const tokenizer = TOKENIZERS.find((name) => name === state['tokenizer']);
+    if (tokenizer === undefined) return null;
+    const model = new Model(familyWith(tokenizer, family.overheads));
+    model.#guess = null;
     if (!isCount(observations) || !isCount(error) || !isNumbers(weights) || !isNumbers(covariance)) return null;
-    model.#recursive = new Recursive(priorOf(family));
+    model.#recursive = new Recursive(priorOf(model.#family));
     if (!model.#recursive.restore(weights, covariance)) return null;
     model.#observations = observations;
     model.#residuals.add(error);
     return model;
   }
+}
+
+/** Tokens of what no weight stands for. */
+function uncertain(x: Readonly<Float64Array>): number {
+  return x[AT.media]! + x[AT.references]!;
 }
 
 function priorOf({ weights, overheads }: Family): Prior {

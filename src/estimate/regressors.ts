@@ -24,8 +24,10 @@ export interface Family {
 }
 
 export function familyOf({ api, model }: Pick<RequestFacts, 'api' | 'model'>): Family {
-  const tokenizer = tokenizerOf(model);
-  const overheads = overheadsOf(api, model);
+  return familyWith(tokenizerOf(model), overheadsOf(api, model));
+}
+
+export function familyWith(tokenizer: Tokenizer, overheads: Overheads): Family {
   const weights = new Float64Array(LEARNED);
   weights.set(textWeights(tokenizer));
   const { toolShare, schemaShare, message, tool, toolsPreamble, toolMessage, schemaPreamble, reasoning, reply } = overheads;
