@@ -79,6 +79,12 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('the official AWS client, %s'
     expect(event).toMatchObject({ ...COUNTS, tenantId: 'wide' });
   });
 
+  it('signed, where no tenant is configured for requests without a key: refused', async () => {
+    const client = new BedrockRuntimeClient({ region: 'us-east-1', endpoint: rig.stack.url, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: SECRET }, maxAttempts: 1 });
+    const error = await rig.refused(() => client.send(new ConverseCommand(converse)));
+    expect((error as BedrockRuntimeServiceException).$metadata.httpStatusCode).toBe(403);
+  });
+
   it('signed, with a picture of 3 MB: whole at the upstream, and not counted as text', async () => {
     const content = [{ text: 'what is this' }, { image: { format: 'png' as const, source: { bytes: Buffer.alloc(3_000_000, 7) } } }];
     const { event } = await unsigned.booked(() => signing().send(new ConverseCommand({ ...converse, messages: [{ role: 'user', content }] })));
