@@ -35,11 +35,11 @@ const responses = (token: string, index: number) => ({
 });
 const anthropic = (token: string) => ({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: token } });
 
-function streamOf(part: (token: string, index: number) => { type?: string }): Buffer {
+function streamOf(part: (token: string, index: number) => object): Buffer {
   const events: string[] = [];
   for (let bytes = 0, index = 0; bytes < STREAM_BYTES; index++) {
     const said = part(TOKENS[(index * 7) % TOKENS.length] ?? '', index);
-    const event = `${said.type === undefined ? '' : `event: ${said.type}\n`}data: ${JSON.stringify(said)}\n\n`;
+    const event = `${'type' in said ? `event: ${String(said.type)}\n` : ''}data: ${JSON.stringify(said)}\n\n`;
     events.push(event);
     bytes += event.length;
   }
