@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TEXT_FEATURES, TextCounter } from '../../src/lib/text-features.js';
 import { fitWeights, type Row } from './least-squares.js';
+import { quantile } from './measures.js';
 import { load, sources, windows, type Text } from './texts.js';
 import { Tokenizers } from './tokenizers.js';
 
@@ -18,7 +19,7 @@ const RIDGE = 0.02;
 const LONG = { length: 1500, count: 10 };
 const SHORT = { length: 220, count: 3 };
 
-export const FAMILIES = ['o200k', 'llama', 'qwen', 'gemma', 'deepseek'] as const;
+const FAMILIES = ['o200k', 'llama', 'qwen', 'gemma', 'deepseek'] as const;
 
 interface Window {
   readonly text: Text;
@@ -26,13 +27,13 @@ interface Window {
   readonly tokens: Readonly<Record<string, number>>;
 }
 
-export function featuresOf(text: string): Float64Array {
+function featuresOf(text: string): Float64Array {
   const counter = new TextCounter();
   counter.add(text);
   return counter.features;
 }
 
-export async function allWindows(clones: string | null): Promise<Window[]> {
+async function allWindows(clones: string | null): Promise<Window[]> {
   const known = sources();
   const tokenizers = new Tokenizers(known);
   const result: Window[] = [];
@@ -49,21 +50,8 @@ export async function allWindows(clones: string | null): Promise<Window[]> {
   return result;
 }
 
-export function weigh(counts: Float64Array, weights: readonly number[]): number {
+function weigh(counts: Float64Array, weights: readonly number[]): number {
   return weights.reduce((sum, weight, i) => sum + weight * counts[i]!, 0);
-}
-
-export function quantile(values: readonly number[], q: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? NaN;
-}
-
-/** How much a text counts in the fit: about as much as there is of its kind in real traffic. */
-function importance({ language, kind }: Text): number {
-  if (kind === 'made') return 1;
-  if (kind !== 'prose' && kind !== 'markdown' && kind !== 'messages') return 2;
-  if (language === 'en') return 8;
-  return /^(de|fr|es|it|pt|pt-br|ru|ja|ko|zh.*|ar|hi|tr|pl|nl|id|vi)$/.test(language) ? 2 : 0.5;
 }
 
 function rowsOf(all: readonly Window[], family: string): Row[] {
@@ -97,8 +85,8 @@ function written(fitted: ReadonlyMap<string, readonly number[]>): string {
     ...FAMILIES.map((family) => `//   ${family}: ${sources().tokenizers[family] ?? ''}`),
     `// Do not edit: change the texts or the script.`,
   ];
-  const list = [...fitted].map(([family, weights]) => `  // prettier-ignore\n  ${family}: {\n${TEXT_FEATURES.map((feature, i) => `    ${feature}: ${String(Number(weights[i]!.toFixed(4)))},`).join('\n')}\n  },`);
-  return `${head.join('\n')}\nexport const TEXT_WEIGHTS = {\n${list.join('\n')}\n} as const;\n`.replaceAll('  // prettier-ignore\n', '');
+  const list = [...fitted].map(([family, weights]) => `  ${family}: {\n${TEXT_FEATURES.map((feature, i) => `    ${feature}: ${String(Number(weights[i]!.toFixed(4)))},`).join('\n')}\n  },`);
+  return `${head.join('\n')}\nexport const TEXT_WEIGHTS = {\n${list.join('\n')}\n} as const;\n`;
 }
 
 async function main(): Promise<void> {
