@@ -54,6 +54,14 @@ function weigh(counts: Float64Array, weights: readonly number[]): number {
   return weights.reduce((sum, weight, i) => sum + weight * counts[i]!, 0);
 }
 
+/** How much a text counts in the fit: about as much as there is of its kind in real traffic. */
+function importance({ language, kind }: Text): number {
+  if (kind === 'made') return 1;
+  if (kind !== 'prose' && kind !== 'markdown' && kind !== 'messages') return 2;
+  if (language === 'en') return 8;
+  return /^(de|fr|es|it|pt|pt-br|ru|ja|ko|zh.*|ar|hi|tr|pl|nl|id|vi)$/.test(language) ? 2 : 0.5;
+}
+
 function rowsOf(all: readonly Window[], family: string): Row[] {
   return all.map(({ text, counts, tokens }) => ({ counts, tokens: tokens[family]!, importance: importance(text) }));
 }
