@@ -23,6 +23,7 @@ export class OpenAiAnswer extends Answer {
     this.model = nameOf(part['model']) ?? this.model;
     this.serviceTier = nameOf(part['service_tier']) ?? this.serviceTier;
     if (isObject(part['error']) || (typeof part['error'] === 'string' && part['error'] !== '')) this.sawError = true;
+    if (part['choices'] === undefined) this.#llama(part);
     const choices = listOf(part['choices']);
     let finished = choices.length === 0;
     for (const choice of choices) {
@@ -59,6 +60,13 @@ export class OpenAiAnswer extends Answer {
       this.#sawFinalUsage ||= finished;
     }
     if (isObject(part['timings'])) this.#usage.takeTimings(part['timings']);
+  }
+
+  /** llama.cpp answers `/completions` without a version in its own shape; its `timings` come with the last part. */
+  #llama(part: JsonObject): void {
+    if (typeof part['content'] !== 'string' || part['content'] === '') return;
+    this.text(part['content']);
+    this.outputPieces++;
   }
 
   #choice(choice: JsonObject): void {

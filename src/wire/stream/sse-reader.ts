@@ -7,8 +7,8 @@ import { Gathered } from './gathered.js';
 import { Passing } from './passing.js';
 import { dataStart, parseSseEvent, SseSplitter } from './sse.js';
 
-/** The longest event that is read, in bytes; a longer one passes unread. */
-export const MAX_EVENT_BYTES = 1024 * 1024;
+/** The longest event that is read, in bytes: a picture that a model made comes in one. A longer one passes unread. */
+export const MAX_EVENT_BYTES = 4 * 1024 * 1024;
 /** The most bytes of an unfinished event that are kept from the client until it is known whether it is the usage event. */
 export const MAX_HELD_BYTES = 64 * 1024;
 /** Shorter events are parsed without a look at their depth first. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Usage } from '../../../src/domain/usage.js';
 import type { ResponseReading } from '../../../src/domain/wire.js';
 import { MAX_BODY_BYTES } from '../../../src/wire/stream/body-reader.js';
-import { openaiChat } from '../../../src/wire/openai/openai.js';
+import { openaiChat, openaiCompletions } from '../../../src/wire/openai/openai.js';
 import { countsOf, event, feed, sseReader } from './feed.js';
 
 /** Usage after chunks with these members, one after the other. */
@@ -138,4 +138,13 @@ describe('an answer with very many parts', () => {
   it('is unreadable where it tells none', () => {
     expect(read(bodyOf({ usage: null }))).toMatchObject({ usage: null, unreadable: true });
   });
+});
+
+it('counts the text of a server that answers in llama.cpp’s own shape, and takes its timings', () => {
+  const reader = openaiCompletions.responseReader({ framing: 'sse', hideUsage: false });
+  reader.push(Buffer.from('data: {"content":"Hello there","stop":false}\n\ndata: {"content":" friend","stop":false}\n\n'));
+  expect(reader.reading).toMatchObject({ sawOutput: true, outputPieces: 2, usage: null });
+  reader.push(Buffer.from('data: {"content":"","stop":true,"timings":{"prompt_n":3,"cache_n":4,"predicted_n":5}}\n\n'));
+  reader.end();
+  expect(reader.reading).toMatchObject({ outputPieces: 2, usage: { inputTokens: 7, cachedInputTokens: 4, outputTokens: 5 } });
 });
