@@ -57,4 +57,14 @@ describe('a model whose tokenizer nobody told, after 200 requests', () => {
     expect(quantile(after, 0.5)).toBeLessThan(0.05);
     expect(quantile(after, 0.95)).toBeLessThan(quantile(before, 0.95));
   });
+
+  it.each([['house-model', 'gemma'], ['house-model', 'llama'], ['gpt-4o', 'o200k']])('tells how far off it may be: %s, in truth %s', (model, tokenizer) => {
+    const estimator = createEstimator();
+    const within = trafficOf(heldOut, model, tokenizer).map((truth) => {
+      const { tokens, errorShare } = estimator.prompt('tenant', truth.facts);
+      run(estimator, [truth], true);
+      return Math.abs(tokens - truth.tokens) <= errorShare * tokens;
+    });
+    expect(within.filter(Boolean).length / within.length).toBeGreaterThan(0.93);
+  });
 });
