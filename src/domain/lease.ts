@@ -45,6 +45,11 @@ export interface Shortage {
 export interface ReserveRequest {
   readonly leaseId: string;
   readonly tenantId: string;
+  /**
+   * The root of the tenant's hierarchy: everything that one decision touches is kept under it (a hash tag in a cluster), so that the
+   * decision is one step. Of a tenant without parent its own id.
+   */
+  readonly rootId: string;
   /** The processor that owns the lease. */
   readonly owner: string;
   readonly nowMs: number;
@@ -52,6 +57,11 @@ export interface ReserveRequest {
   readonly enforced: readonly BucketCharge[];
   /** All are charged or none; they never refuse. */
   readonly shadowed: readonly BucketCharge[];
+  /**
+   * What is booked should this processor never settle: the others then settle the lease at this input and the output of its last
+   * renewal, as `abandoned` and estimated.
+   */
+  readonly draft: LedgerEvent;
 }
 
 export type ReserveResult =
@@ -106,9 +116,10 @@ export interface LedgerEvent {
 }
 
 /** How a metered exchange ended. */
-export type Outcome = 'completed' | 'cut' | 'upstream_failed' | 'local_reply';
+export type Outcome = 'completed' | 'cut' | 'upstream_failed' | 'local_reply' | 'abandoned';
 
-export type SettleResult = 'settled' | 'already_ended' | 'unknown';
+/** `corrected`: others had settled the lease for dead; what it truly cost was charged on top, or given back. */
+export type SettleResult = 'settled' | 'already_ended' | 'corrected' | 'unknown';
 
 /** Totals of a tenant since the store began. Exact integers. */
 export interface TenantTotals {

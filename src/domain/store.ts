@@ -1,7 +1,13 @@
 import type { LearnedState } from './estimate.js';
 import type { BucketCharge, Consumption, Level, LedgerEvent, ReserveRequest, ReserveResult, SettleResult, TenantTotals } from './lease.js';
 
-/** Counted output of a lease that still runs. */
+/** A lease that nobody renewed for so long is settled by whoever notices, in milliseconds of the store's own clock. */
+export const LEASE_MS = 10_000;
+
+/** Every lease is renewed at least this often while its exchange lives, in milliseconds. */
+export const RENEW_MS = 1_000;
+
+/** Sign of life of a lease that still runs, with its counted output. */
 export interface Renewal {
   readonly leaseId: string;
   /** Output so far, in tokens: what exceeds the reservation extends it (and may take a bucket into debt). */
@@ -28,12 +34,26 @@ export interface StoreSnapshot {
 export interface Store {
   /** One atomic step over all charges: charges all of them or none. The same lease id again answers as the first time. */
   reserve(request: ReserveRequest): Promise<ReserveResult>;
-  /** Extends leases by what they put out beyond their reservation. Unknown or ended leases are passed over. */
+  /**
+   * Tells that these leases live, and extends them by what they put out beyond their reservation. A lease that was renewed once counts as
+   * dispatched. One that others settled for dead runs again (it may overdraw); ended and unknown ones are passed over.
+   */
   renew(renewals: readonly Renewal[], nowMs: number): Promise<void>;
-  /** Ends a lease at its true figures and books the event. Only the first end of a lease counts. */
+  /**
+   * Ends a lease at its true figures and books the event. Only the first end of a lease counts; but one that others settled for dead is
+   * put right by the difference, and an event of that is booked too (`corrected`).
+   */
   settle(leaseId: string, consumed: Consumption, event: LedgerEvent, nowMs: number): Promise<SettleResult>;
   /** Ends a lease as if it had never been: everything back, the request too. */
   cancel(leaseId: string, nowMs: number): Promise<SettleResult>;
+  /**
+   * Settles all leases that nobody renewed for `LEASE_MS`: at their draft's input and their last renewal's output, or as if they had
+   * never been where they were never renewed, since nothing was dispatched then. How many. Processors call it about once a second.
+   *
+   * The clock that leases expire by moves on by at most a second with each call for a root, so that a store (or a machine) that stood
+   * still ends nobody's lease.
+   */
+  reap(nowMs: number): Promise<number>;
   snapshot(buckets: readonly BucketSpec[], nowMs: number): Promise<StoreSnapshot>;
   /** True if none of the tenant's buckets is charged and no lease of it runs, so that forgetting it forgives nothing. */
   isIdle(tenantId: string, nowMs: number): Promise<boolean>;
