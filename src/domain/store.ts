@@ -20,6 +20,14 @@ export const MAX_LEARNED_LENGTH = 32 * 1024;
 /** What a bucket is, without a charge: to ask for its level. */
 export type BucketSpec = Omit<BucketCharge, 'amount' | 'inputAmount'>;
 
+/** An event as the store keeps it until a sink has it. */
+export interface StoredEvent {
+  /** Unique and rising within its root: the same event delivered twice has the same one. */
+  readonly id: string;
+  readonly rootId: string;
+  readonly event: LedgerEvent;
+}
+
 export interface StoreSnapshot {
   /** Leases that have not ended. */
   readonly leases: number;
@@ -59,6 +67,15 @@ export interface Store {
   isIdle(tenantId: string, nowMs: number): Promise<boolean>;
   /** Latest settled requests, oldest first. */
   recentEvents(limit: number): Promise<readonly LedgerEvent[]>;
+  /**
+   * Exact totals of all tenants in a period of UTC: a day (`2026-11-29`) or a month (`2026-11`), by the time of settlement. Kept for 40
+   * days and 14 months at least.
+   */
+  totalsIn(period: string): Promise<ReadonlyMap<string, TenantTotals>>;
+  /** The oldest events that no sink has acknowledged, in order, at most `limit`. The same ones come again until they are acknowledged. */
+  pendingEvents(limit: number): Promise<readonly StoredEvent[]>;
+  /** A durable sink has these: the store may forget them. Ids that are not known are passed over. */
+  acknowledgeEvents(events: readonly StoredEvent[]): Promise<void>;
   /**
    * Keeps what was learned. Of two states of one key the one of more observations stays. Number and bytes are bounded: the
    * ones that were saved longest ago give way, and a state above `MAX_LEARNED_LENGTH` is not kept.
