@@ -66,14 +66,20 @@ function observedStore(store: Store, clock: Clock, observer: Observer): Store {
       observer.storeCall(op, (clock.nowMs() - startMs) / 1000, failed);
     }
   };
+  const claimExport = store.claimExport?.bind(store);
   return {
     reserve: (request) => timed('reserve', store.reserve(request)),
     renew: (renewals, nowMs) => timed('renew', store.renew(renewals, nowMs)),
     settle: (leaseId, consumed, event, nowMs) => timed('settle', store.settle(leaseId, consumed, event, nowMs)),
     cancel: (leaseId, nowMs) => timed('cancel', store.cancel(leaseId, nowMs)),
+    reap: (nowMs) => timed('reap', store.reap(nowMs)),
     snapshot: (buckets, nowMs) => timed('snapshot', store.snapshot(buckets, nowMs)),
     isIdle: (tenantId, nowMs) => timed('is_idle', store.isIdle(tenantId, nowMs)),
     recentEvents: (limit) => timed('recent_events', store.recentEvents(limit)),
+    totalsIn: (period) => timed('totals_in', store.totalsIn(period)),
+    pendingEvents: (limit) => timed('pending_events', store.pendingEvents(limit)),
+    ...(claimExport === undefined ? {} : { claimExport: (exporter: string, nowMs: number) => timed('claim_export', claimExport(exporter, nowMs)) }),
+    acknowledgeEvents: (events) => timed('acknowledge_events', store.acknowledgeEvents(events)),
     saveLearned: (states) => timed('save_learned', store.saveLearned(states)),
     loadLearned: () => timed('load_learned', store.loadLearned()),
     onCapacityFreed: (listener) => store.onCapacityFreed(listener),

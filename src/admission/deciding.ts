@@ -12,7 +12,9 @@ import type { Admission } from './admission.js';
 import { exactEstimate } from './exact.js';
 import { passGates } from './gates.js';
 import type { RequestHead } from './head.js';
+import type { KeyId } from './identify.js';
 import { requestLabels } from './labels.js';
+import { ledgerDraft } from './record.js';
 
 /** Who asks, by which API, under which policy. */
 export interface Subject {
@@ -23,6 +25,8 @@ export interface Subject {
   readonly mode: 'enforce' | 'shadow';
   /** Id of the request and of its lease. */
   readonly id: string;
+  readonly keyId: KeyId;
+  readonly startedAtMs: number;
   readonly span: RequestSpan;
 }
 
@@ -86,12 +90,14 @@ async function gated(admission: Admission, subject: Subject, body: Buffer, facts
     unknownOutputTokens: policy.unknownOutputTokens,
   });
   estimating.end({ 'tokenweir.prompt_tokens': prompt.tokens, 'tokenweir.output_tokens': output.reservedTokens });
+  const labels = requestLabels(headers, facts);
+  const draft = ledgerDraft(subject, { facts, labels, prompt, output, decision: 'admitted' }, clock.nowMs());
   const gating = span.child('quota');
   try {
-    const verdict = await passGates(gates, { leaseId: id, tenant, facts, prompt, output, policy, nowMs: clock.nowMs() });
+    const verdict = await passGates(gates, { leaseId: id, tenant, facts, prompt, output, policy, nowMs: clock.nowMs(), draft });
     gating.end({ 'tokenweir.verdict': verdict.kind });
     if (verdict.kind === 'refused') return { ...verdict, model: facts.model };
-    return { ...verdict, facts, labels: requestLabels(headers, facts), prompt, output };
+    return { ...verdict, facts, labels, prompt, output };
   } catch (error) {
     gating.end({ 'tokenweir.verdict': 'store_failed' });
     return { kind: 'store_failed', error };

@@ -170,7 +170,8 @@ export class Exchange {
     if (this.#opening.kind !== 'meter') throw new Error('only a metered request is decided');
     const { api, tenant } = this.#opening;
     const mode = this.#shadow ? 'shadow' : 'enforce';
-    return { api, tenant, headers: this.#head.headers, mode, policy: this.#policy, id: this.#id, span: this.#span };
+    const { keyId, startedAtMs } = this.#record;
+    return { api, tenant, headers: this.#head.headers, mode, policy: this.#policy, id: this.#id, keyId, startedAtMs, span: this.#span };
   }
 
   #named(refusal: Omit<PlainRefusal, 'requestId'>): PlainRefusal {

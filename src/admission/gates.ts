@@ -1,5 +1,5 @@
 import type { OutputEstimate, PromptEstimate } from '../domain/estimate.js';
-import type { Level, Shortage } from '../domain/lease.js';
+import type { LedgerEvent, Level, Shortage } from '../domain/lease.js';
 import type { Policy } from '../domain/policy.js';
 import type { Refusal } from '../domain/refusal.js';
 import type { RequestFacts } from '../domain/request.js';
@@ -14,6 +14,8 @@ export interface Demand {
   readonly output: OutputEstimate;
   readonly policy: Policy;
   readonly nowMs: number;
+  /** What is booked should nobody settle the lease. */
+  readonly draft: LedgerEvent;
 }
 
 export type GateVerdict =

@@ -5,7 +5,7 @@ import { chargeFor, type Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
 import { isStreamed } from './edits.js';
 import type { ResponseHead } from './head.js';
-import { ledgerEvent, type Answered, type RecordDraft } from './record.js';
+import { isRefusedInShadow, ledgerEvent, type Answered, type RecordDraft } from './record.js';
 
 const NOTHING = Buffer.alloc(0);
 
@@ -83,10 +83,8 @@ export class Lease {
     const charge = this.#charge(whole);
     this.record.charge = charge;
     this.record.responseModel = this.#reader?.reading.model ?? null;
-    const event = ledgerEvent(this.subject, this.record.keyId, this.admitted, charge, this.#answered(), {
-      startedAtMs: this.record.startedAtMs,
-      settledAtMs: clock.nowMs(),
-    });
+    const decision = isRefusedInShadow(this.admitted) ? 'would_refuse' : 'admitted';
+    const event = ledgerEvent(this.subject, { ...this.admitted, decision }, charge, this.#answered(), clock.nowMs());
     settlements.run(() => store.settle(this.subject.id, charge.usage, event, clock.nowMs()));
     this.#teach(charge);
     // One that was cut is rarely readable, and nobody's fault.

@@ -1,6 +1,8 @@
+import type { Policy } from '../domain/policy.js';
 import type { Store } from '../domain/store.js';
+import type { Tenant } from '../domain/tenant.js';
 import type { Clock } from '../lib/clock.js';
-import { planCharges } from '../quota/charges.js';
+import { chainOf, planCharges } from '../quota/charges.js';
 import { limitRefusal, tooLargeRefusal } from '../quota/shortage.js';
 import type { Demand, Gate, GateVerdict } from './gates.js';
 
@@ -16,13 +18,13 @@ export function quotaGate(store: Store, clock: Clock, owner: string): Gate {
 }
 
 async function reserve(store: Store, owner: string, demand: Demand): Promise<GateVerdict> {
-  const { leaseId, tenant, facts, policy, nowMs } = demand;
+  const { leaseId, tenant, facts, policy, nowMs, draft } = demand;
   const plan = planCharges(policy, tenant, facts.model, demand);
   if (plan.kind === 'never_fits') return { kind: 'refused', refusal: tooLargeRefusal(plan.neverFit, leaseId), levels: [] };
   const { enforced, wouldNeverFit } = plan;
   // What shadow would refuse for good is charged to none of its limits, as it would not have been.
   const shadowed = wouldNeverFit === null ? plan.shadowed : [];
-  const result = await store.reserve({ leaseId, tenantId: tenant.id, owner, nowMs, enforced, shadowed });
+  const result = await store.reserve({ leaseId, tenantId: tenant.id, rootId: rootOf(tenant, policy).id, owner, nowMs, enforced, shadowed, draft });
   if (result.kind === 'refused') {
     return { kind: 'refused', refusal: limitRefusal(result.shortage, tenant.id, leaseId), levels: result.levels };
   }
@@ -30,4 +32,12 @@ async function reserve(store: Store, owner: string, demand: Demand): Promise<Gat
   // Clients are told of limits that may refuse them, not of those that only watch.
   const levels = result.levels.slice(0, enforced.length);
   return { kind: 'admitted', levels, wouldRefuse: result.wouldRefuse, shadowRefusal };
+}
+
+/**
+ * Whom a decision's buckets are kept under. Putting a tenant under another root, by a reload, leaves its own buckets' levels behind with the
+ * old one: they begin full.
+ */
+function rootOf(tenant: Tenant, policy: Policy): Tenant {
+  return chainOf(tenant, policy.tenants).at(-1) ?? tenant;
 }

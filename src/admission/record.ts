@@ -3,10 +3,11 @@ import type { LedgerEvent } from '../domain/lease.js';
 import type { Api } from '../domain/request.js';
 import type { Tenant } from '../domain/tenant.js';
 import { reasonOf, type Refusal } from '../domain/refusal.js';
-import { usageLines, type UsageLine } from '../domain/usage.js';
+import { NO_USAGE, usageLines, type UsageLine } from '../domain/usage.js';
 import { limitName } from '../quota/shortage.js';
 import type { Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
+import type { Demand } from './gates.js';
 import type { KeyId } from './identify.js';
 
 /** Gathers what is told about a request when it is over. */
@@ -81,6 +82,11 @@ export interface Decided {
   readonly refusal: Refusal | null;
 }
 
+/** It went on, and would not have under limits that only watch yet. */
+export function isRefusedInShadow({ wouldRefuse, shadowRefusal }: Admitted): boolean {
+  return wouldRefuse !== null || shadowRefusal !== null;
+}
+
 /** Label of an admitted request: in shadow it may be one that would have been refused. */
 function decidedAdmitted({ wouldRefuse, shadowRefusal }: Admitted): Decided {
   if (shadowRefusal !== null) return { decision: 'would_refuse', reason: reasonOf(shadowRefusal), refusal: shadowRefusal };
@@ -105,38 +111,49 @@ export interface Answered {
   readonly lines: readonly UsageLine[] | null;
 }
 
+/** What is known of a request before it is admitted. */
+export type Asked = Pick<Demand, 'facts' | 'prompt' | 'output'> & {
+  readonly labels: RequestLabels;
+  readonly decision: LedgerEvent['decision'];
+};
+
+/** Of an answer that nobody saw. */
+const UNANSWERED: Answered = { model: null, serviceTier: null, lines: null };
+
+/** What the ledger keeps of a request that nobody settles: its prompt, and no output yet. */
+export function ledgerDraft(subject: Subject, asked: Asked, nowMs: number): LedgerEvent {
+  const usage = { ...NO_USAGE, inputTokens: Math.ceil(asked.prompt.tokens) };
+  return ledgerEvent(subject, asked, { outcome: 'abandoned', usage, estimated: true, teaches: false }, UNANSWERED, nowMs);
+}
+
 /** What the ledger keeps of a settled request. */
-export function ledgerEvent(
-  subject: Subject,
-  keyId: string | null,
-  admitted: Admitted,
-  charge: Charge,
-  answered: Answered,
-  times: { readonly startedAtMs: number; readonly settledAtMs: number },
-): LedgerEvent {
+export function ledgerEvent(subject: Subject, asked: Asked, charge: Charge, answered: Answered, nowMs: number): LedgerEvent {
   const { usage } = charge;
   return {
     leaseId: subject.id,
     requestId: subject.id,
     tenantId: subject.tenant.id,
     parentId: subject.tenant.parentId,
-    keyId,
+    keyId: subject.keyId,
     api: subject.api.api,
-    model: admitted.facts.model,
+    model: asked.facts.model,
     pool: null,
     node: null,
-    session: admitted.labels.session,
+    session: asked.labels.session,
     costNanoUsd: null,
+    decision: asked.decision,
     outcome: charge.outcome,
     estimated: charge.estimated,
-    lines: answered.lines ?? usageLines(usage, answered.model ?? admitted.facts.model, answered.serviceTier),
+    corrects: false,
+    lines: answered.lines ?? usageLines(usage, answered.model ?? asked.facts.model, answered.serviceTier),
     inputTokens: usage.inputTokens,
     cachedInputTokens: usage.cachedInputTokens,
     outputTokens: usage.outputTokens,
     reasoningTokens: usage.reasoningTokens,
-    reservedInputTokens: admitted.prompt.tokens,
-    reservedOutputTokens: admitted.output.reservedTokens,
-    ...times,
+    reservedInputTokens: Math.ceil(asked.prompt.tokens),
+    reservedOutputTokens: Math.ceil(asked.output.reservedTokens),
+    startedAtMs: Math.floor(subject.startedAtMs),
+    settledAtMs: Math.floor(nowMs),
   };
 }
 

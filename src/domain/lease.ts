@@ -101,9 +101,16 @@ export interface LedgerEvent {
   readonly node: string | null;
   readonly session: string | null;
   readonly costNanoUsd: number | null;
+  /** How the request was decided; `would_refuse`: a limit in shadow would have refused it. */
+  readonly decision: 'admitted' | 'would_refuse';
   readonly outcome: Outcome;
   /** True where any of the figures is our estimate and not the upstream's. */
   readonly estimated: boolean;
+  /**
+   * True where this puts right an event of the same lease that others booked for dead: tokens are then the difference to it, and may be
+   * negative, and the request is not one more.
+   */
+  readonly corrects: boolean;
   readonly lines: readonly UsageLine[];
   readonly inputTokens: number;
   readonly cachedInputTokens: number;
@@ -111,6 +118,7 @@ export interface LedgerEvent {
   readonly reasoningTokens: number;
   readonly reservedInputTokens: number;
   readonly reservedOutputTokens: number;
+  /** Whole milliseconds since the epoch, as `settledAtMs`. */
   readonly startedAtMs: number;
   readonly settledAtMs: number;
 }

@@ -74,6 +74,11 @@ export interface Store {
   totalsIn(period: string): Promise<ReadonlyMap<string, TenantTotals>>;
   /** The oldest events that no sink has acknowledged, in order, at most `limit`. The same ones come again until they are acknowledged. */
   pendingEvents(limit: number): Promise<readonly StoredEvent[]>;
+  /**
+   * Whether `owner` may hand events to a sink: one at a time may, until it has not asked for `LEASE_MS`. To claim again in time keeps it.
+   * A store of one process has no such call: its only owner always may. Duplicates stay possible, where an owner stood still for longer.
+   */
+  claimExport?(owner: string, nowMs: number): Promise<boolean>;
   /** A durable sink has these: the store may forget them. Ids that are not known are passed over. */
   acknowledgeEvents(events: readonly StoredEvent[]): Promise<void>;
   /**

@@ -38,6 +38,8 @@ export function event(leaseId: string, consumed: Consumption = used(0, 0), rest:
     node: null,
     session: null,
     costNanoUsd: null,
+    decision: 'admitted',
+    corrects: false,
     outcome: 'completed',
     estimated: false,
     lines: [],

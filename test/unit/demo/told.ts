@@ -9,7 +9,7 @@ export function answer(changes: Partial<ChatAnswer> = {}): ChatAnswer {
 export function event(inputTokens: number, outputTokens: number, changes: Partial<LedgerEvent> = {}): LedgerEvent {
   return {
     ...{ leaseId: 'r', requestId: 'r', tenantId: 't', parentId: null, keyId: null, api: 'openai-chat', model: 'm', pool: null, node: null },
-    ...{ session: null, costNanoUsd: null, outcome: 'completed', estimated: false, lines: [], cachedInputTokens: 0, reasoningTokens: 0 },
+    ...{ session: null, costNanoUsd: null, decision: 'admitted', corrects: false, outcome: 'completed', estimated: false, lines: [], cachedInputTokens: 0, reasoningTokens: 0 },
     ...{ inputTokens, outputTokens, reservedInputTokens: 30, reservedOutputTokens: 80, startedAtMs: 0, settledAtMs: 1 },
     ...changes,
   };

@@ -25,7 +25,7 @@ class Desk {
     if (plan.kind === 'never_fits') throw new Error('the case asks for more than the bucket holds');
     const id = `lease-${++this.#leases}`;
     const { enforced, shadowed } = plan;
-    const result = await this.store.reserve({ leaseId: id, tenantId: 'acme', owner: 'p', nowMs: this.nowMs, enforced, shadowed });
+    const result = await this.store.reserve({ leaseId: id, tenantId: 'acme', rootId: 'acme', owner: 'p', nowMs: this.nowMs, enforced, shadowed, draft: event(id) });
     return { id, result, status: result.kind === 'reserved' ? 200 : 429 };
   }
 
