@@ -1,4 +1,5 @@
 import type { Policy } from '../domain/policy.js';
+import type { PlainRefusal } from '../domain/refusal.js';
 import type { Store } from '../domain/store.js';
 import type { Tenant } from '../domain/tenant.js';
 import type { Clock } from '../lib/clock.js';
@@ -28,10 +29,16 @@ async function reserve(store: Store, owner: string, demand: Demand): Promise<Gat
   if (result.kind === 'refused') {
     return { kind: 'refused', refusal: limitRefusal(result.shortage, tenant.id, leaseId), levels: result.levels };
   }
+  if (result.kind === 'unavailable') return { kind: 'refused', refusal: unavailable(leaseId), levels: [] };
   const shadowRefusal = wouldNeverFit === null ? null : tooLargeRefusal(wouldNeverFit, leaseId);
   // Clients are told of limits that may refuse them, not of those that only watch.
   const levels = result.levels.slice(0, enforced.length);
   return { kind: 'admitted', levels, wouldRefuse: result.wouldRefuse, shadowRefusal };
+}
+
+/** The 503 for when the store is away and what can't be counted is not served. */
+function unavailable(requestId: string): PlainRefusal {
+  return { kind: 'store_unavailable', field: null, message: 'The limits can not be checked at the moment; try again soon.', requestId };
 }
 
 /**

@@ -77,6 +77,12 @@ export type ReserveResult =
       /** The one with the longest wait. Nothing was charged anywhere. */
       readonly shortage: Shortage;
       readonly levels: readonly Level[];
+    }
+  | {
+      /** The store is away, and what it can't count is to be refused (`onStoreFailure: closed`). Nothing was charged. */
+      readonly kind: 'unavailable';
+      /** None are known. */
+      readonly levels: readonly [];
     };
 
 /** True figures of a request, per dimension of a bucket. */

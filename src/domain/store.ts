@@ -7,6 +7,9 @@ export const LEASE_MS = 10_000;
 /** Every lease is renewed at least this often while its exchange lives, in milliseconds. */
 export const RENEW_MS = 1_000;
 
+/** A processor that has not told of itself for so long counts as gone, in milliseconds. */
+export const PROCESSOR_MS = 10_000;
+
 /** Sign of life of a lease that still runs, with its counted output. */
 export interface Renewal {
   readonly leaseId: string;
@@ -62,6 +65,8 @@ export interface Store {
    * still ends nobody's lease.
    */
   reap(nowMs: number): Promise<number>;
+  /** Tells that this processor lives, every few seconds. @returns how many told so within the last `PROCESSOR_MS`, this one included. */
+  heartbeat(owner: string, nowMs: number): Promise<number>;
   snapshot(buckets: readonly BucketSpec[], nowMs: number): Promise<StoreSnapshot>;
   /** True if none of the tenant's buckets is charged and no lease of it runs, so that forgetting it forgives nothing. */
   isIdle(tenantId: string, nowMs: number): Promise<boolean>;
