@@ -185,7 +185,7 @@ export class Exchange {
   }
 
   #forwardUnread(wouldRefuse: Refusal | null): BodyVerdict {
-    const why = wouldRefuse === null ? 'store_failed' : 'unreadable';
+    const why = wouldRefuse === null || wouldRefuse.kind === 'store_unavailable' ? 'store_failed' : 'unreadable';
     return { kind: 'forward', edits: this.#pass(why, wouldRefuse).edits, splices: [], asItCame: this.#signed !== null };
   }
 

@@ -56,7 +56,7 @@ export class Books {
   }
 
   reserve(leaseId: string, result: ReserveResult, enforced: readonly BucketCharge[], shadowed: readonly BucketCharge[]): void {
-    if (result.kind === 'refused') return;
+    if (result.kind !== 'reserved') return;
     const charges = result.wouldRefuse === null ? [...enforced, ...shadowed] : enforced;
     const entries = charges.map((charge) => ({ charge, amount: 0 }));
     for (const entry of entries) this.#take(entry, entry.charge.amount);
