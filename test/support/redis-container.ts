@@ -1,6 +1,6 @@
 import { GenericContainer, getContainerRuntimeClient, Wait, type StartedTestContainer } from 'testcontainers';
 import { freePort } from '../../src/services/ports.js';
-import { BASE_ARGS, type RedisOptions, type RedisServer } from './redis-types.js';
+import { BASE_ARGS, portArgs, urlOf, type RedisOptions, type RedisServer } from './redis-types.js';
 
 /** Where no image can be pulled, one that was built on the machine may be named. */
 const IMAGE = process.env['TOKENWEIR_REDIS_IMAGE'] ?? 'redis:7.4.6-alpine';
@@ -9,7 +9,7 @@ const READY = /Ready to accept connections/;
 /** As `startRedis`, from an image, on the machine's own network. */
 export async function startRedisContainer(options: RedisOptions): Promise<RedisServer> {
   const port = options.port ?? (await freePort());
-  const command = ['redis-server', '--port', String(port), ...BASE_ARGS, ...(options.args ?? [])];
+  const command = ['redis-server', ...portArgs(port, options.tls), ...BASE_ARGS, ...(options.args ?? [])];
   const start = (): Promise<StartedTestContainer> =>
     new GenericContainer(IMAGE).withNetworkMode('host').withCommand(command).withWaitStrategy(Wait.forLogMessage(READY)).start();
   let started = await start();
@@ -26,7 +26,7 @@ export async function startRedisContainer(options: RedisOptions): Promise<RedisS
     await started.stop({ remove: true, removeVolumes: true });
   };
   return {
-    url: `redis://127.0.0.1:${port}/0`,
+    url: urlOf(port, options.tls),
     port,
     kill,
     pause: async () => {

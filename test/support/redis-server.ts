@@ -6,20 +6,21 @@ import { startProcess, type RunningProcess } from '../../src/services/process.js
 import { useContainers } from './containers.js';
 import { redisBinary } from './redis-binary.js';
 import { startRedisContainer } from './redis-container.js';
-import { BASE_ARGS, type RedisOptions, type RedisServer } from './redis-types.js';
+import { BASE_ARGS, portArgs, urlOf, type RedisOptions, type RedisServer } from './redis-types.js';
 
 export type { RedisOptions, RedisServer } from './redis-types.js';
 
 /**
- * Starts a server. With `TOKENWEIR_TEST_CONTAINERS=1` and a container engine that answers, from an image; else the
+ * Starts a server. With `TOKENWEIR_TEST_CONTAINERS=1` and a container engine that answers, from an image (not for TLS: it would not see the files); else the
  * program on the PATH. It ends with this process whatever happens.
  */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
-  if (options.binary === undefined && (await useContainers())) return startRedisContainer(options);
+  if (options.binary === undefined && options.tls !== true && (await useContainers())) return startRedisContainer(options);
   const binary = options.binary ?? (await redisBinary());
   const port = options.port ?? (await freePort());
   const dir = await mkdtemp(join(tmpdir(), 'tokenweir-redis-'));
-  return control(dir, port, () => launch(binary, dir, ['--port', String(port), ...BASE_ARGS, ...(options.args ?? [])]));
+  const args = [...portArgs(port, options.tls), ...BASE_ARGS, ...(options.args ?? [])];
+  return control(dir, { url: urlOf(port, options.tls), port }, () => launch(binary, dir, args));
 }
 
 /** Starts a server program in a folder. The line is the one that servers print, Sentinels print another. */
@@ -27,7 +28,7 @@ export function launch(binary: string, dir: string, args: readonly string[], lin
   return startProcess({ title: 'Redis', command: binary, args, cwd: dir, logFile: join(dir, 'server.log'), ready: { line }, readyWithinMs: 20_000 });
 }
 
-async function control(dir: string, port: number, start: () => Promise<RunningProcess>): Promise<RedisServer> {
+async function control(dir: string, where: Pick<RedisServer, 'url' | 'port'>, start: () => Promise<RunningProcess>): Promise<RedisServer> {
   let running = await start();
   const kill = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
     running.kill(signal);
@@ -36,8 +37,7 @@ async function control(dir: string, port: number, start: () => Promise<RunningPr
     await running.ended;
   };
   return {
-    url: `redis://127.0.0.1:${port}/0`,
-    port,
+    ...where,
     kill,
     pause: async () => {
       running.kill('SIGSTOP');

@@ -1,6 +1,6 @@
 /** A Redis server of its own, on a free port of loopback, that does what a test tells it. */
 export interface RedisServer {
-  /** `redis://127.0.0.1:PORT/0` */
+  /** `redis://127.0.0.1:PORT/0`, or `rediss://…` */
   readonly url: string;
   readonly port: number;
   /** Ends it as a crash would, or as the signal says; resolves when it is gone. */
@@ -20,7 +20,19 @@ export interface RedisOptions {
   /** Another server program than `redis-server`. */
   readonly binary?: string;
   readonly port?: number;
+  /** It listens for TLS only; `args` name its certificates. */
+  readonly tls?: boolean;
 }
 
 /** What every test server is started with: no snapshots, loopback only. */
 export const BASE_ARGS = ['--bind', '127.0.0.1', '--save', '', '--daemonize', 'no', '--loglevel', 'notice', '--logfile', ''];
+
+/** Where it listens, on its command line. */
+export function portArgs(port: number, tls = false): string[] {
+  return tls ? ['--port', '0', '--tls-port', String(port)] : ['--port', String(port)];
+}
+
+/** How it is called in a configuration. */
+export function urlOf(port: number, tls = false): string {
+  return `${tls ? 'rediss' : 'redis'}://127.0.0.1:${port}/0`;
+}
