@@ -70,6 +70,7 @@ export function createApp({ config: initial, clock, log, version, newId, store =
     clock,
     newId,
     owner: newId(),
+    random: Math.random,
   });
   const processor = createProcessor({ admission, clock, listen: server.extProc, tls: server.tls.extProc, maxBodyBytes: server.maxBodyBytes });
   const status = (): Promise<StatusDocument> => statusOf(admission, config);
@@ -88,6 +89,7 @@ export function createApp({ config: initial, clock, log, version, newId, store =
       await admission.learning.start();
       const extProcPort = await processor.start();
       const { text } = await admin.start();
+      admission.reaper.start();
       phase = 'ready';
       return { extProcPort, admin: text };
     },
@@ -127,8 +129,9 @@ async function shutDown({ processor, admin, admission, metrics, log, clock }: Ru
   processor.markDraining();
   if (noticeMs > 0) await new Promise<void>((resume) => clock.after(noticeMs, resume));
   await processor.drain(timeoutMs);
-  // Not waited for: settlements carry the whole figures.
-  void admission.renewals.flush();
+  // Settlements carry the whole figures.
+  admission.renewals.close();
+  admission.reaper.close();
   const givenUp = await admission.settlements.close();
   if (givenUp > 0) log.error('the store does not answer: leases were not settled', undefined, { leases: givenUp });
   await admission.learning.close();

@@ -8,6 +8,7 @@ import type { Tracing } from '../domain/tracing.js';
 import type { Gate } from './gates.js';
 import { Learning } from './learning.js';
 import { quotaGate } from './quota-gate.js';
+import { Reaper } from './reaper.js';
 import { Renewals } from './renewals.js';
 import { Settlements } from './settlement.js';
 import { TemplateTenants } from './templates.js';
@@ -24,6 +25,7 @@ export interface Admission {
   readonly clock: Clock;
   readonly templates: TemplateTenants;
   readonly renewals: Renewals;
+  readonly reaper: Reaper;
   readonly settlements: Settlements;
   readonly learning: Learning;
   /** A new unique id. */
@@ -36,10 +38,12 @@ export type AdmissionPorts = Pick<
 > & {
   /** Name of this processor, which owns its leases. */
   readonly owner: string;
+  /** Any number from 0 up to 1: keeps processors from doing things in the same moment. */
+  readonly random: () => number;
 };
 
 /** Puts the parts of admission together over its ports. */
-export function createAdmission({ owner, ...ports }: AdmissionPorts): Admission {
+export function createAdmission({ owner, random, ...ports }: AdmissionPorts): Admission {
   const { clock, observer } = ports;
   const store = observedStore(ports.store, clock, observer);
   return {
@@ -47,7 +51,8 @@ export function createAdmission({ owner, ...ports }: AdmissionPorts): Admission 
     store,
     gates: [quotaGate(store, clock, owner)],
     templates: new TemplateTenants((tenantId) => store.isIdle(tenantId, clock.nowMs())),
-    renewals: new Renewals(store, clock, () => undefined),
+    renewals: new Renewals({ store, clock, random, onFault: (error) => { observer.fault('renew', error); } }),
+    reaper: new Reaper({ store, clock, random, observer }),
     settlements: new Settlements(clock, observer),
     learning: new Learning({ estimator: ports.estimator, store, clock, observer }),
   };
@@ -73,6 +78,7 @@ function observedStore(store: Store, clock: Clock, observer: Observer): Store {
     settle: (leaseId, consumed, event, nowMs) => timed('settle', store.settle(leaseId, consumed, event, nowMs)),
     cancel: (leaseId, nowMs) => timed('cancel', store.cancel(leaseId, nowMs)),
     reap: (nowMs) => timed('reap', store.reap(nowMs)),
+    heartbeat: (processor, nowMs) => timed('heartbeat', store.heartbeat(processor, nowMs)),
     snapshot: (buckets, nowMs) => timed('snapshot', store.snapshot(buckets, nowMs)),
     isIdle: (tenantId, nowMs) => timed('is_idle', store.isIdle(tenantId, nowMs)),
     recentEvents: (limit) => timed('recent_events', store.recentEvents(limit)),

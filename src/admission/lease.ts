@@ -5,19 +5,19 @@ import { chargeFor, type Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
 import { isStreamed } from './edits.js';
 import type { ResponseHead } from './head.js';
+import type { RunningLease } from './renewals.js';
 import { isRefusedInShadow, ledgerEvent, type Answered, type RecordDraft } from './record.js';
 
 const NOTHING = Buffer.alloc(0);
 
 /** What an admitted request holds at the store, from its dispatch to its settlement, and what its answer tells meanwhile. */
-export class Lease {
+export class Lease implements RunningLease {
   #response: ResponseHead | null = null;
   #reader: ResponseReader | null = null;
   #unseen = false;
   #streamed = false;
   #rewrites = false;
   #unreadable = false;
-  #extendedTo: number;
   #ended = false;
 
   constructor(
@@ -28,8 +28,24 @@ export class Lease {
     private readonly askedForUsage: boolean,
     private readonly record: RecordDraft,
   ) {
-    this.#extendedTo = admitted.output.reservedTokens;
     admission.observer.leaseOpened();
+    admission.renewals.begin(this);
+  }
+
+  get id(): string {
+    return this.subject.id;
+  }
+
+  get reservedOutputTokens(): number {
+    return this.admitted.output.reservedTokens;
+  }
+
+  /** Some upstreams tell the input at the start and the output at the end: no output told yet is not none. */
+  outputSoFar(): number {
+    const reading = this.#reader?.reading;
+    if (reading?.sawOutput !== true) return 0;
+    const told = reading.usage?.outputTokens ?? 0;
+    return told > 0 ? told : this.admission.estimator.countOutput(this.admitted.facts.model, reading.output, reading.outputPieces);
   }
 
   /** Whether the client gets other bytes than the upstream sent. */
@@ -52,10 +68,7 @@ export class Lease {
   push(chunk: Buffer): Buffer {
     if (this.#reader === null) return chunk;
     const shown = this.#reader.push(chunk);
-    if (this.#reader.reading.sawOutput) {
-      this.record.firstTokenAtMs ??= this.admission.clock.nowMs();
-      this.#extend(this.#reader);
-    }
+    if (this.#reader.reading.sawOutput) this.record.firstTokenAtMs ??= this.admission.clock.nowMs();
     return shown;
   }
 
@@ -79,13 +92,15 @@ export class Lease {
   /** The exchange is over: charges what it truly cost, once. */
   settle(whole: boolean): void {
     if (!this.#close()) return;
-    const { store, settlements, clock } = this.admission;
+    const { store, settlements, clock, observer } = this.admission;
     const charge = this.#charge(whole);
     this.record.charge = charge;
     this.record.responseModel = this.#reader?.reading.model ?? null;
     const decision = isRefusedInShadow(this.admitted) ? 'would_refuse' : 'admitted';
     const event = ledgerEvent(this.subject, { ...this.admitted, decision }, charge, this.#answered(), clock.nowMs());
-    settlements.run(() => store.settle(this.subject.id, charge.usage, event, clock.nowMs()));
+    settlements.run(async () => {
+      observer.settled(await store.settle(this.id, charge.usage, event, clock.nowMs()), this.id);
+    });
     this.#teach(charge);
     // One that was cut is rarely readable, and nobody's fault.
     if (whole && this.#reader?.reading.unreadable === true) this.admission.observer.fault('response_unreadable', null);
@@ -97,17 +112,6 @@ export class Lease {
     this.admission.renewals.forget(this.subject.id);
     this.admission.observer.leaseClosed();
     return true;
-  }
-
-  /** Output beyond the reservation is charged while it runs, so that others see it at once. */
-  #extend({ reading }: ResponseReader): void {
-    const model = this.admitted.facts.model;
-    // Some upstreams tell the input at the start and the output at the end: no output told yet is not none.
-    const told = reading.usage?.outputTokens ?? 0;
-    const tokens = told > 0 ? told : this.admission.estimator.countOutput(model, reading.output, reading.outputPieces);
-    if (tokens <= this.#extendedTo) return;
-    this.#extendedTo = tokens;
-    this.admission.renewals.note(this.subject.id, tokens);
   }
 
   #charge(whole: boolean): Charge {

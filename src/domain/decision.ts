@@ -1,4 +1,4 @@
-import type { Outcome, Shortage } from './lease.js';
+import type { Outcome, SettleResult, Shortage } from './lease.js';
 import type { Refusal, RefusalReason } from './refusal.js';
 import type { Work } from './request.js';
 import type { Usage } from './usage.js';
@@ -97,6 +97,10 @@ export interface Observer {
   unmetered(why: PassReason): void;
   /** true/estimated prompt tokens of a request whose upstream told usage. */
   estimateRatio(model: string, ratio: number): void;
+  /** A lease of ours was settled at the store, which took it so. */
+  settled(result: SettleResult, leaseId: string): void;
+  /** So many leases of whomsoever were settled for dead. */
+  reaped(leases: number): void;
   storeCall(op: string, seconds: number, failed: boolean): void;
   /** Something went wrong that traffic did not notice, by kind. */
   fault(kind: FaultKind, error: unknown): void;
@@ -109,6 +113,9 @@ export type FaultKind =
   | 'response_unreadable' // an upstream's answer could not be read
   | 'store' // the store failed where a decision was needed
   | 'settle' // a settlement failed and is tried again
+  | 'renew' // the store was not told which leases live
+  | 'reap' // leases of dead processors were not looked for
+  | 'ledger' // events could not be handed to their sink, and wait in the store
   | 'exact_counting' // a prompt's tokens could not be counted: the estimate was taken
   | 'unhandled' // a promise that nobody waited for failed: a bug of ours
   | 'reload'; // a configuration file was not taken

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import type { SettleResult } from '../domain/lease.js';
 import type { FaultKind, PassReason, RequestRecord } from '../domain/decision.js';
 import { usageLines } from '../domain/usage.js';
 import { BoundedLabels, NONE, OTHER } from './bounded-labels.js';
@@ -36,8 +37,12 @@ const FAULTS: Record<FaultKind | 'telemetry', true> = {
   reload: true,
   unhandled: true,
   exact_counting: true,
+  renew: true,
+  reap: true,
+  ledger: true,
   telemetry: true,
 };
+const SETTLEMENTS: Record<SettleResult, true> = { settled: true, already_ended: true, corrected: true, unknown: true };
 const PASSES: Record<PassReason, true> = {
   count_tokens: true,
   realtime: true,
@@ -80,6 +85,9 @@ export class Metrics {
   readonly #unmetered = this.#counter('unmetered_requests_total', 'Requests that passed without being counted.', ['why']);
   readonly #faults = this.#counter('faults_total', 'Faults inside the processor that traffic did not notice.', ['kind']);
   readonly #storeErrors = this.#tally('store_errors_total', 'Calls to the store that failed.', ['op']);
+  readonly #settlements = this.#tally('settlements_total', 'Leases of this processor that were settled, by how the store took it.', ['result']);
+  readonly #reaped = this.#counter('reaped_leases_total', 'Leases, of whichever processor, that this one settled for dead.', []);
+  readonly #exported = this.#counter('ledger_events_exported_total', 'Events of the ledger that the sink has.', []);
   readonly #decisionSeconds = this.#histogram('decision_seconds', 'Time to decide on a request.', null, FAST_SECONDS);
   readonly #storeSeconds = this.#histogram('store_seconds', 'Time of a call to the store.', 'op', FAST_SECONDS);
   readonly #ratio = this.#histogram('estimate_error_ratio', 'True prompt tokens / estimated prompt tokens.', 'model', RATIOS);
@@ -91,6 +99,7 @@ export class Metrics {
     // A counter that begins at 1 shows no increase: those that alerts look at begin at 0.
     for (const kind of Object.keys(FAULTS)) this.#faults.inc({ kind }, 0);
     for (const why of Object.keys(PASSES)) this.#unmetered.inc({ why }, 0);
+    for (const result of Object.keys(SETTLEMENTS)) this.#settlements.add({ result }, 0);
     this.#lag = processMetrics ? this.#collectProcess() : null;
   }
 
@@ -122,6 +131,18 @@ export class Metrics {
     const label = this.#ops.admit(op);
     this.#storeSeconds.observe(label, seconds);
     this.#storeErrors.add({ op: label }, failed ? 1 : 0);
+  }
+
+  settled(result: SettleResult): void {
+    this.#settlements.add({ result }, 1);
+  }
+
+  reaped(leases: number): void {
+    this.#reaped.inc(leases);
+  }
+
+  ledgerExported(events: number): void {
+    this.#exported.inc(events);
   }
 
   fault(kind: FaultKind | 'telemetry'): void {

@@ -1,4 +1,5 @@
 import type { FaultKind, Observer, RequestRecord } from '../domain/decision.js';
+import type { SettleResult } from '../domain/lease.js';
 import type { Log } from './log.js';
 import type { Metrics } from './metrics.js';
 
@@ -28,6 +29,14 @@ export function createObserver({ metrics, log }: ObserverParts): Observer {
     unmetered: (why) => { tell(() => { metrics.unmetered(why); }); },
     estimateRatio: (model, ratio) => { tell(() => { metrics.estimateRatio(model, ratio); }); },
     storeCall: (op, seconds, failed) => { tell(() => { metrics.storeCall(op, seconds, failed); }); },
+    settled: (result, leaseId) => {
+      tell(() => { metrics.settled(result); });
+      tell(() => { tellSettlement(log, result, leaseId); });
+    },
+    reaped: (leases) => {
+      tell(() => { metrics.reaped(leases); });
+      tell(() => { log.info('leases that nobody renewed were settled', { leases }); });
+    },
     finished: (record: RequestRecord) => {
       tell(() => { metrics.request(record); });
       tell(() => { log.request(record); });
@@ -37,6 +46,12 @@ export function createObserver({ metrics, log }: ObserverParts): Observer {
       tell(() => { log.fault(kind, error); });
     },
   };
+}
+
+/** The usual needs no line: the request has one. */
+function tellSettlement(log: Log, result: SettleResult, leaseId: string): void {
+  if (result === 'corrected') log.info('a lease that others had settled for dead was put right', { leaseId });
+  if (result === 'unknown') log.warn('the store does not know a lease: what it cost is in the log line of its request only', { leaseId });
 }
 
 function countOwnFault(metrics: Metrics): void {

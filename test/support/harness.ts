@@ -1,6 +1,7 @@
 import type { Observer, PassReason, RequestRecord } from '../../src/domain/decision.js';
 import type { Enforcement } from '../../src/domain/enforcement.js';
 import type { ExactCounter } from '../../src/domain/exact.js';
+import type { SettleResult } from '../../src/domain/lease.js';
 import type { Policy } from '../../src/domain/policy.js';
 import type { Store } from '../../src/domain/store.js';
 import type { Tenant } from '../../src/domain/tenant.js';
@@ -19,6 +20,8 @@ export class Witness implements Observer {
   readonly faults: string[] = [];
   readonly errors: unknown[] = [];
   readonly storeCalls: { op: string; failed: boolean }[] = [];
+  readonly settlements: SettleResult[] = [];
+  reapedLeases = 0;
   leases = 0;
   streams = 0;
   streamOpened(): void { this.streams++; }
@@ -29,6 +32,8 @@ export class Witness implements Observer {
   finished(record: RequestRecord): void { this.records.push(record); }
   unmetered(why: PassReason): void { this.passed.push(why); }
   estimateRatio(): void { /* learned elsewhere */ }
+  settled(result: SettleResult): void { this.settlements.push(result); }
+  reaped(leases: number): void { this.reapedLeases += leases; }
   storeCall(op: string, _seconds: number, failed: boolean): void { this.storeCalls.push({ op, failed }); }
   fault(kind: string, error: unknown): void { this.faults.push(kind); this.errors.push(error); }
 }
@@ -69,7 +74,7 @@ export function harness(policy: Policy, store: Store = createMemoryStore(), exac
     clock, store, witness, policy,
     admission: createAdmission({
       policy: () => made.policy, store, estimator: createEstimator(), exactCounter, observer: witness, tracing: NO_TRACING, clock,
-      newId: () => `id-${++ids}`, owner: 'processor',
+      newId: () => `id-${++ids}`, owner: 'processor', random: () => 0,
     }),
   };
   return made;

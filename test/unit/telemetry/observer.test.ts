@@ -37,6 +37,18 @@ describe('observer', () => {
     expect(body).toContain('tokenweir_faults_total{kind="store"} 1\n');
   });
 
+  it('tells of leases that others settled, and of those of dead processors; the usual settlement needs no line (issue point 3)', async () => {
+    const lines: string[] = [];
+    const { observer, metrics } = observed((line) => lines.push(line));
+    for (const result of ['settled', 'already_ended', 'corrected', 'unknown'] as const) observer.settled(result, `lease-${result}`);
+    observer.reaped(4);
+    const told = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(told.map(({ level, leaseId, leases }) => [level, leaseId ?? leases])).toEqual([['info', 'lease-corrected'], ['warn', 'lease-unknown'], ['info', 4]]);
+    const { body } = await metrics.text();
+    for (const result of ['settled', 'already_ended', 'corrected', 'unknown']) expect(body).toContain(`tokenweir_settlements_total{result="${result}"} 1\n`);
+    expect(body).toContain('tokenweir_reaped_leases_total 4\n');
+  });
+
   it('throws nothing where the log fails or figures are no numbers, and counts that', async () => {
     const { observer, metrics } = observed(() => {
       throw new Error('disk full');
