@@ -8,10 +8,12 @@ import type { BucketState } from '../quota/bucket.js';
 const UNKNOWN_HOLD_MS = 1_000;
 const MIN_PLACE_WAIT_MS = 100;
 const MAX_PLACE_WAIT_MS = 60_000;
-/** Weight of the latest lease in the mean duration: 1/8, as in TCP's round-trip estimate. */
-const HOLD_GAIN = 1 / 8;
-/** A free concurrency bucket is kept this long for what it learned. */
-const KEEP_FREE_MS = 60_000;
+/** Weight of the latest lease in the mean duration: one in so many, as in TCP's round-trip estimate. */
+const HOLD_PARTS = 8;
+/** What a concurrency bucket learned is void when it was free for so long. */
+const LEARNED_MS = 60_000;
+/** A bucket is kept for so long after there was a reason to, so that a clock that steps back by less forgives nothing. */
+const KEEP_MS = 60_000;
 
 /** One bucket. Concurrency counts leases in `held` and uses no deficit. */
 export interface Bucket extends BucketState {
@@ -22,15 +24,17 @@ export interface Bucket extends BucketState {
   limit: number;
   /** Leases in flight that hold a charge here. */
   held: number;
-  /** Mean duration of ended leases; 0 while none ended. Concurrency only. */
-  holdMs: number;
+  /** Mean duration of ended leases, in eighths of a millisecond, so that it stays whole; 0 while none ended. Concurrency only. */
+  holdEighths: number;
 }
 
 /** What a lease holds of a bucket. */
 export interface Holding {
-  readonly bucket: Bucket;
+  bucket: Bucket;
   readonly countCachedInput: boolean;
   readonly inputAmount: number;
+  /** Tokens charged at first. */
+  readonly reserved: number;
   /** Tokens charged up to now: the reservation and its extensions. */
   amount: number;
 }
@@ -60,13 +64,24 @@ export function shortageOf(bucket: Bucket | undefined, charge: BucketCharge, wai
 
 /** Charges a bucket for a lease that begins. */
 export function hold(bucket: Bucket, charge: BucketCharge, nowMs: number): Holding {
+  occupy(bucket, nowMs);
   bucket.deficitUnits = deficitAt(bucket, charge.limit, nowMs);
   bucket.updatedMs = laterMs(bucket, nowMs);
   bucket.limit = charge.limit;
-  bucket.held++;
   const amount = charge.dimension === 'concurrency' ? 0 : wholeTokens(charge.amount);
   if (amount > 0) bucket.deficitUnits = take(bucket.deficitUnits, amount);
-  return { bucket, countCachedInput: charge.countCachedInput, inputAmount: wholeTokens(charge.inputAmount), amount };
+  return { bucket, countCachedInput: charge.countCachedInput, inputAmount: wholeTokens(charge.inputAmount), reserved: amount, amount };
+}
+
+/** A lease that was taken for dead holds its reservation again, and what exceeds it. */
+export function holdAgain(holding: Holding, outputTokens: number, nowMs: number): void {
+  occupy(holding.bucket, nowMs);
+  adjust(holding, extendedAmount(holding, holding.reserved, outputTokens), nowMs);
+}
+
+function occupy(bucket: Bucket, nowMs: number): void {
+  if (bucket.held === 0 && laterMs(bucket, nowMs) - bucket.updatedMs >= LEARNED_MS) bucket.holdEighths = 0;
+  bucket.held++;
 }
 
 /** Brings what a lease holds to `amount` tokens: takes the rest, debt or not, or gives back. */
@@ -87,16 +102,20 @@ export function release(bucket: Bucket, nowMs: number): void {
   if (bucket.dimension === 'concurrency') bucket.updatedMs = laterMs(bucket, nowMs);
 }
 
-/** What a holding has to be for so much output: never less than it is. */
-export function extendedAmount(holding: Holding, outputTokens: number): number {
+/** Extends a holding to so much output; it never shrinks by that. */
+export function extend(holding: Holding, outputTokens: number, nowMs: number): void {
+  adjust(holding, extendedAmount(holding, holding.amount, outputTokens), nowMs);
+}
+
+function extendedAmount(holding: Holding, amount: number, outputTokens: number): number {
   switch (holding.bucket.dimension) {
     case 'requests':
     case 'concurrency':
     case 'inputTokens':
-      return holding.amount;
+      return amount;
     case 'tokens':
     case 'outputTokens':
-      return Math.max(holding.amount, holding.inputAmount + wholeTokens(outputTokens));
+      return Math.max(amount, holding.inputAmount + wholeTokens(outputTokens));
   }
 }
 
@@ -119,7 +138,8 @@ export function trueAmount(holding: Holding, consumed: Consumption): number {
 /** A lease of so many milliseconds ended in regular fashion: learn how long a place stays taken. */
 export function learnHold(bucket: Bucket, durationMs: number): void {
   if (bucket.dimension !== 'concurrency') return;
-  bucket.holdMs = bucket.holdMs === 0 ? Math.max(1, durationMs) : bucket.holdMs + (durationMs - bucket.holdMs) * HOLD_GAIN;
+  const mean = bucket.holdEighths;
+  bucket.holdEighths = mean === 0 ? Math.max(1, durationMs) * HOLD_PARTS : mean + durationMs - Math.floor(mean / HOLD_PARTS);
 }
 
 /** True if nothing is charged: forgetting the bucket forgives nothing. */
@@ -129,8 +149,8 @@ export function isUncharged(bucket: Bucket, nowMs: number): boolean {
 
 /** True if there is no reason left to keep the bucket. */
 export function isForgettable(bucket: Bucket, nowMs: number): boolean {
-  if (bucket.dimension === 'concurrency' && nowMs - bucket.updatedMs < KEEP_FREE_MS) return false;
-  return isUncharged(bucket, nowMs);
+  const learnedMs = bucket.dimension === 'concurrency' ? LEARNED_MS : 0;
+  return nowMs - bucket.updatedMs >= learnedMs + KEEP_MS && isUncharged(bucket, nowMs - KEEP_MS);
 }
 
 function countedInput(holding: Holding, consumed: Consumption): number {
@@ -141,6 +161,7 @@ function countedInput(holding: Holding, consumed: Consumption): number {
 function placeWaitMs(bucket: Bucket | undefined, capacity: number): number {
   if (bucket === undefined || bucket.held < capacity) return 0;
   const tooMany = bucket.held - capacity + 1;
-  const wait = Math.ceil(((bucket.holdMs || UNKNOWN_HOLD_MS) * tooMany) / bucket.held);
+  const mean = bucket.holdEighths || UNKNOWN_HOLD_MS * HOLD_PARTS;
+  const wait = Math.ceil((mean * tooMany) / (bucket.held * HOLD_PARTS));
   return Math.min(MAX_PLACE_WAIT_MS, Math.max(MIN_PLACE_WAIT_MS, wait));
 }

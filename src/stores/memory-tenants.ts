@@ -1,25 +1,14 @@
-import type { BucketCharge, Consumption, LedgerEvent, TenantTotals } from '../domain/lease.js';
-import { wholeTokens } from '../quota/bucket.js';
+import type { BucketCharge, TenantTotals } from '../domain/lease.js';
+import type { Figures } from './ledger-entries.js';
 import { isForgettable, isUncharged } from './memory-buckets.js';
 import type { Bucket } from './memory-buckets.js';
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** Figures as they may be charged: whole, not negative, and no more cached than there was input. */
-export function saneConsumption(consumed: Consumption): Consumption {
-  const inputTokens = wholeTokens(consumed.inputTokens);
-  return {
-    inputTokens,
-    cachedInputTokens: Math.min(inputTokens, wholeTokens(consumed.cachedInputTokens)),
-    outputTokens: wholeTokens(consumed.outputTokens),
-  };
-}
+import { addTo, noTotals, type MutableTotals } from './period-totals.js';
 
 /** What is kept of a tenant. */
 interface TenantState {
   readonly buckets: Map<string, Bucket>;
   leases: number;
-  readonly totals: Mutable<TenantTotals>;
+  readonly totals: MutableTotals;
 }
 
 /**
@@ -44,10 +33,13 @@ export class TenantTable {
     const known = this.#buckets.get(charge.key);
     if (known !== undefined) return known;
     const { key, tenantId, dimension, limit } = charge;
-    const bucket: Bucket = { key, tenantId, dimension, limit, deficitUnits: 0, updatedMs: nowMs, held: 0, holdMs: 0 };
-    this.#buckets.set(key, bucket);
-    this.#tenant(tenantId).buckets.set(key, bucket);
-    return bucket;
+    const bucket: Bucket = { key, tenantId, dimension, limit, deficitUnits: 0, updatedMs: nowMs, held: 0, holdEighths: 0 };
+    return this.#keep(bucket);
+  }
+
+  /** The bucket that stands where `bucket` stood: another one, or the same again, if it was forgotten since. */
+  currentBucket(bucket: Bucket): Bucket {
+    return this.#buckets.get(bucket.key) ?? this.#keep(bucket);
   }
 
   leaseBegan(tenantId: string): void {
@@ -58,14 +50,9 @@ export class TenantTable {
     this.#tenant(tenantId).leases--;
   }
 
-  /** Books a settled request to one tenant. */
-  addTotals(tenantId: string, consumed: Consumption, event: LedgerEvent): void {
-    const { totals } = this.#tenant(tenantId);
-    totals.requests++;
-    totals.inputTokens += consumed.inputTokens;
-    totals.cachedInputTokens += consumed.cachedInputTokens;
-    totals.outputTokens += consumed.outputTokens;
-    totals.reasoningTokens += wholeTokens(event.reasoningTokens);
+  /** Books a settled request, or the difference to one, to a tenant. */
+  addTotals(tenantId: string, requests: number, figures: Figures): void {
+    addTo(this.#tenant(tenantId).totals, requests, figures);
   }
 
   /** Copies of the totals of all tenants that settled anything. */
@@ -100,10 +87,15 @@ export class TenantTable {
   #tenant(id: string): TenantState {
     const known = this.#tenants.get(id);
     if (known !== undefined) return known;
-    const totals = { requests: 0, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
-    const tenant: TenantState = { buckets: new Map(), leases: 0, totals };
+    const tenant: TenantState = { buckets: new Map(), leases: 0, totals: noTotals() };
     this.#tenants.set(id, tenant);
     return tenant;
+  }
+
+  #keep(bucket: Bucket): Bucket {
+    this.#buckets.set(bucket.key, bucket);
+    this.#tenant(bucket.tenantId).buckets.set(bucket.key, bucket);
+    return bucket;
   }
 
   #sweepBucket(nowMs: number): boolean {

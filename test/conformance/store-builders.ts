@@ -1,5 +1,6 @@
 import type { BucketCharge, Consumption, LedgerEvent, ReserveRequest } from '../../src/domain/lease.js';
 import type { LimitDimension } from '../../src/domain/tenant.js';
+import type { UsageLine } from '../../src/domain/usage.js';
 
 export interface ChargeOptions {
   readonly tenantId?: string;
@@ -17,8 +18,22 @@ export function charge(dimension: LimitDimension, options: ChargeOptions): Bucke
   return { key: `${tenantId}/${name}:${dimension}`, tenantId, dimension, limit, capacity, amount, inputAmount, countCachedInput };
 }
 
-export function request(leaseId: string, nowMs: number, enforced: readonly BucketCharge[], shadowed: readonly BucketCharge[] = [], tenantId = 'acme'): ReserveRequest {
-  return { leaseId, tenantId, owner: 'p1', nowMs, enforced, shadowed };
+/** A request; it is kept under its tenant unless `rest` says otherwise. */
+export function request(
+  leaseId: string,
+  nowMs: number,
+  enforced: readonly BucketCharge[],
+  shadowed: readonly BucketCharge[] = [],
+  tenantId = 'acme',
+  rest: Partial<ReserveRequest> = {},
+): ReserveRequest {
+  return { leaseId, tenantId, rootId: tenantId, owner: 'p1', nowMs, enforced, shadowed, draft: draft(leaseId, 0, { tenantId }), ...rest };
+}
+
+/** What is booked of a lease that nobody settles, its output apart. */
+export function draft(leaseId: string, inputTokens: number, rest: Partial<LedgerEvent> = {}): LedgerEvent {
+  const lines: UsageLine[] = inputTokens > 0 ? [{ model: 'm', serviceTier: null, kind: 'input', tokens: inputTokens }] : [];
+  return event(leaseId, used(inputTokens, 0), { outcome: 'abandoned', estimated: true, lines, ...rest });
 }
 
 export function used(inputTokens: number, outputTokens: number, cachedInputTokens = 0): Consumption {

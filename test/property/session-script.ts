@@ -67,6 +67,7 @@ export function troubledStore(clock: () => Clock, { reserveDelaysMs, reserveFaul
     isIdle: (...asked) => store.isIdle(...asked),
     recentEvents: (limit) => store.recentEvents(limit),
     reap: (nowMs) => store.reap(nowMs),
+    heartbeat: (...told) => store.heartbeat(...told),
     totalsIn: (period) => store.totalsIn(period),
     pendingEvents: (limit) => store.pendingEvents(limit),
     acknowledgeEvents: (events) => store.acknowledgeEvents(events),

@@ -175,7 +175,7 @@ describe.each(STORES)('store %s, over random histories', (_, makeStore) => {
           if (step.kind !== 'reserve') continue;
           const ask = (id: string, atMs: number) => player.store.reserve(request(id, atMs, step.enforced));
           const result = await ask('probe', player.nowMs);
-          if (result.kind === 'reserved') break;
+          if (result.kind !== 'refused') break;
           waits++;
           const { waitMs, exact } = result.shortage;
           expect(exact).toBe(true);
@@ -202,7 +202,7 @@ describe.each(STORES)('store %s, over random histories', (_, makeStore) => {
           if (result.kind === 'refused') {
             const { level, exact } = result.shortage;
             expect(exact).toBe(level.dimension !== 'concurrency' && (holders.get(level.key)?.size ?? 0) === 0);
-          } else if (!wasRunning) {
+          } else if (!wasRunning && result.kind === 'reserved') {
             for (const { key } of result.wouldRefuse === null ? [...step.enforced, ...step.shadowed] : step.enforced) {
               holders.set(key, (holders.get(key) ?? new Set()).add(id));
             }
