@@ -12,6 +12,7 @@ const RANK: Readonly<Record<string, number>> = {
   extproc: 4,
   fleet: 4,
   counting: 4,
+  ledger: 4,
   stores: 4,
   config: 4,
   admin: 4,
