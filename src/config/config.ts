@@ -1,10 +1,11 @@
 import type { Policy } from '../domain/policy.js';
+import type { StoreSettings } from '../domain/store-settings.js';
 
 /** A configuration that is whole and right: what the rest of the program sees of the file. */
 export interface Config {
   readonly policy: Policy;
   readonly server: ServerSettings;
-  readonly store: 'memory';
+  readonly store: StoreSettings;
   /** The token itself; null: none is asked for (loopback only). */
   readonly adminToken: string | null;
   readonly logLevel: LogLevel;

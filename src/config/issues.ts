@@ -7,7 +7,7 @@ import { didYouMean, nearest } from './suggest.js';
 type Issue = z.core.$ZodIssue;
 
 /** Parts of the configuration that later versions have. */
-const LATER = new Set(['pools', 'entitlements', 'onStoreFailure', 'budget']);
+const LATER = new Set(['pools', 'entitlements', 'budget']);
 const NAMES: Record<string, string> = { object: 'a mapping', record: 'a mapping', array: 'a list', string: 'text', int: 'a whole number', number: 'a whole number', boolean: 'true or false' };
 
 /** Checks a document against the schema. Returns it with its defaults, or everything that is wrong with it. */

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { compilePolicy } from './compile.js';
+import { compileStore } from './compile-store.js';
 import type { Config, TlsSettings } from './config.js';
 import { MAX_FILE_BYTES } from './defaults.js';
 import { sha256Hex } from '../lib/hash.js';
@@ -10,6 +11,7 @@ import { NOTHING_OUTSIDE, referencedFiles, type FileContent, type Outside } from
 import { pathText, type Finding, type Problem } from './problem.js';
 import type { Document, TlsDocument } from './schema.js';
 import { adminTokenOf, checkServer } from './server-checks.js';
+import { checkStore } from './store-checks.js';
 import { checkTenants } from './tenant-checks.js';
 import { warningsOf } from './warnings.js';
 import { readYaml, type YamlSource } from './yaml-source.js';
@@ -56,7 +58,7 @@ function findingsOf(source: YamlSource, outline: Outline, outside: Outside): { d
   if (source.raw === null) return { document: null, findings: [{ path: [], message: 'the file is empty: see tokenweir.example.yaml for a start', at: 'value' }] };
   const checked = checkSchema(source.raw);
   const lineOf = (path: Finding['path']): number => source.locate(path, 'value').line;
-  return { document: checked.document, findings: [...checked.findings, ...checkTenants(outline, lineOf), ...checkServer(outline, outside)] };
+  return { document: checked.document, findings: [...checked.findings, ...checkTenants(outline, lineOf), ...checkServer(outline, outside), ...checkStore(outline, outside)] };
 }
 
 /** By place; what an alias repeats (the same field of the same lines) is told once. */
@@ -87,7 +89,7 @@ function compile(document: Document, outside: Outside, folder: string): Omit<Con
       drainTimeoutMs: server.drain.timeoutMs,
       maxBodyBytes: policy.maxBodyBytes,
     },
-    store: document.store,
+    store: compileStore(document, outside, folder),
     adminToken: adminTokenOf(document, outside),
     logLevel: document.log.level,
   };

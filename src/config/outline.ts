@@ -6,6 +6,16 @@ const texts = z.array(text).catch([]);
 
 const tls = z.object({ certFile: text, keyFile: text, clientCaFile: text }).nullable().catch(null);
 const NO_SERVER = { extProc: null, admin: null, tls: { extProc: null, admin: null } };
+const secretText = { username: text, password: text, passwordFile: text, sentinelUsername: text, sentinelPassword: text, sentinelPasswordFile: text };
+const NO_LOGIN = { own: { username: null, value: null, file: null }, sentinel: { username: null, value: null, file: null } };
+const storeLogin = z
+  .object(secretText)
+  .transform((login) => ({
+    own: { username: login.username, value: login.password, file: login.passwordFile },
+    sentinel: { username: login.sentinelUsername, value: login.sentinelPassword, file: login.sentinelPasswordFile },
+  }))
+  .catch(NO_LOGIN);
+const NO_STORE_TLS = { caFile: null, certFile: null, keyFile: null, serverName: null };
 const NO_IDENTITY = { anonymous: null, unknownKey: null, trustedTenantHeader: null, jwt: null };
 
 /**
@@ -16,6 +26,11 @@ const outline = z.object({
   server: z
     .object({ extProc: text, admin: text, tls: z.object({ extProc: tls, admin: tls }).catch(NO_SERVER.tls) })
     .catch(NO_SERVER),
+  store: text,
+  storeLogin,
+  storeTls: z.object({ caFile: text, certFile: text, keyFile: text, serverName: text }).catch(NO_STORE_TLS),
+  journal: z.object({ file: text }).catch({ file: null }),
+  ledger: z.object({ file: text }).catch({ file: null }),
   adminToken: text,
   adminTokenFile: text,
   identity: z

@@ -21,10 +21,10 @@ export interface FileReference {
   readonly kind: FileKind;
 }
 
-/** Every file that a configuration names. */
+/** Every file that a configuration names to be read. */
 export function referencedFiles(outline: Outline): FileReference[] {
   const { tls } = outline.server;
-  const references = [...tlsFiles('extProc', tls.extProc), ...tlsFiles('admin', tls.admin)];
+  const references = [...tlsFiles('extProc', tls.extProc), ...tlsFiles('admin', tls.admin), ...storeFiles(outline)];
   if (outline.adminTokenFile !== null) references.push({ path: ['adminTokenFile'], file: outline.adminTokenFile, kind: 'token' });
   return references.filter(({ file }) => file !== '');
 }
@@ -36,4 +36,15 @@ function tlsFiles(port: 'extProc' | 'admin', tls: OutlineTls): FileReference[] {
     const file = tls?.[field] ?? null;
     return file === null ? [] : [{ path: ['server', 'tls', port, field], file, kind: kinds[field] }];
   });
+}
+
+function storeFiles({ storeLogin, storeTls }: Outline): FileReference[] {
+  const references: [Path, string | null, FileKind][] = [
+    [['storeLogin', 'passwordFile'], storeLogin.own.file, 'token'],
+    [['storeLogin', 'sentinelPasswordFile'], storeLogin.sentinel.file, 'token'],
+    [['storeTls', 'caFile'], storeTls.caFile, 'certificate'],
+    [['storeTls', 'certFile'], storeTls.certFile, 'certificate'],
+    [['storeTls', 'keyFile'], storeTls.keyFile, 'key'],
+  ];
+  return references.flatMap(([path, file, kind]) => (file === null ? [] : [{ path, file, kind }]));
 }

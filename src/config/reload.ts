@@ -12,7 +12,7 @@ const DEBOUNCE_MS = 200;
 export interface WatchOptions {
   readonly path: string;
   readonly clock: Clock;
-  /** The configuration in force: its `server` part and its admin token stay, whatever the file says later. */
+  /** The configuration in force: its `server` part, its store and its admin token stay, whatever the file says later. */
   readonly current: Config;
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** A new configuration, whole and right, with warnings for the log. */
@@ -91,7 +91,7 @@ function fingerprint(content: FileContent): string {
   return content.ok ? sha256Hex(content.text) : content.reason;
 }
 
-/** Sockets are open already: what the file says of them now holds after a restart, and a warning tells so. */
+/** Sockets and the store are open already: what the file says of them now holds after a restart, and a warning tells so. */
 function keepServer(result: LoadResult, current: Config): LoadResult {
   if (!result.ok) return result;
   const { server, policy } = result.config;
@@ -99,6 +99,7 @@ function keepServer(result: LoadResult, current: Config): LoadResult {
   const changed = fields.filter((field) => JSON.stringify(server[field]) !== JSON.stringify(current.server[field]));
   const warnings = changed.map((field) => `server: ${field} changed in the file: this needs a restart and is ignored until then`);
   if (result.config.adminToken !== current.adminToken) warnings.push('the admin token changed: this needs a restart and is ignored until then');
-  const kept = { ...result.config, server: current.server, adminToken: current.adminToken, policy: { ...policy, maxBodyBytes: current.server.maxBodyBytes } };
+  if (JSON.stringify(result.config.store) !== JSON.stringify(current.store)) warnings.push('the store changed: this needs a restart and is ignored until then');
+  const kept = { ...result.config, server: current.server, store: current.store, adminToken: current.adminToken, policy: { ...policy, maxBodyBytes: current.server.maxBodyBytes } };
   return { ok: true, config: kept, warnings: [...result.warnings, ...warnings] };
 }

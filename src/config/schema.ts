@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { parseAddress } from './address.js';
 import { DEFAULTS, MAX_BURST_SECONDS, MAX_RATE } from './defaults.js';
 import { omittable, optional, required, section } from './fields.js';
+import { isFromEnvironment } from './secret.js';
 import { parseSize, SIZE_PATTERN } from './size.js';
+import { parseStoreUrl } from './store-url.js';
 
 const MAX_MS = 24 * 3600 * 1000;
 const MAX_BODY_BYTES = 1024 ** 3;
@@ -145,15 +147,61 @@ const model = z.strictObject({
   askForUsage: omittable(z.boolean(), DEFAULTS.askForUsage, 'Whether streamed requests may be edited to ask the upstream for usage; the client does not see it.', true),
 });
 
-function storeMessage(input: unknown): string {
-  const url = typeof input === 'string' && /^redis/i.test(input);
-  return url ? 'Redis is not supported yet: the only store of this version is "memory"' : 'must be "memory"';
-}
+const secret = z.string().min(1).max(4096);
+const storeUrl = secret.refine((text) => isFromEnvironment(text) || parseStoreUrl(text).ok, {
+  error: (issue) => {
+    const parsed = parseStoreUrl(String(issue.input));
+    return parsed.ok ? '' : parsed.message;
+  },
+});
+
+const storeLogin = z.strictObject({
+  username: optional(secret.nullable(), DEFAULTS.storeUsername, 'User of the Redis server (ACL).'),
+  password: optional(secret.nullable(), DEFAULTS.storePassword, 'Its password. `env:NAME` takes it from the environment.'),
+  passwordFile: optional(filePath.nullable(), DEFAULTS.storePassword, 'File that holds the password, instead of `password`. Space around it is dropped.'),
+  sentinelUsername: optional(secret.nullable(), DEFAULTS.storeUsername, 'User of the Sentinels, which have logins of their own.'),
+  sentinelPassword: optional(secret.nullable(), DEFAULTS.storePassword, 'Its password, or `env:NAME`.'),
+  sentinelPasswordFile: optional(filePath.nullable(), DEFAULTS.storePassword, 'File that holds it, instead of `sentinelPassword`.'),
+});
+
+const storeTls = z.strictObject({
+  caFile: optional(filePath.nullable(), DEFAULTS.storeCaFile, 'Authorities (PEM) that signed the server’s certificate.'),
+  certFile: optional(filePath.nullable(), DEFAULTS.storeCertFile, 'Certificate (PEM) to show to the server, with `keyFile`.'),
+  keyFile: optional(filePath.nullable(), DEFAULTS.storeCertFile, 'Its private key (PEM).'),
+  serverName: optional(z.string().min(1).max(253).nullable(), DEFAULTS.storeServerName, 'Name that the server’s certificate must carry instead of the host’s.'),
+  acceptAnyCertificate: optional(z.boolean(), DEFAULTS.acceptAnyCertificate, 'Encrypts without knowing with whom. For trials only.'),
+});
+
+const journal = z.strictObject({
+  file: optional(filePath.nullable(), DEFAULTS.journalFile, 'File that the journal is written to as well, so that it outlives a restart of the processor. Each processor needs its own.', 'journal.jsonl'),
+  maxBytes: optional(size, DEFAULTS.journalMaxBytes, 'Bound of the journal: above it what is settled is dropped, counted and told.'),
+});
+
+const ledger = z.strictObject({
+  file: optional(filePath.nullable(), DEFAULTS.ledgerFile, 'File (JSON lines) that every settled request is written to. Events then leave the store only after they are in it. Each processor needs its own.', 'ledger.jsonl'),
+  maxBytes: optional(size, DEFAULTS.ledgerMaxBytes, 'A file that grew to this is put aside under a name with its time, and a new one begun.'),
+  keep: optional(z.int().min(1).max(100_000), DEFAULTS.ledgerKeep, 'How many of those are kept; the oldest is removed.'),
+});
 
 /** The document. Strict: whatever it does not know is an error. */
 export const schema = z.strictObject({
   server: section(server, 'The processor’s own ports. Changes here need a restart.'),
-  store: optional(z.literal('memory', { error: (issue) => storeMessage(issue.input) }), DEFAULTS.store, 'Where counts are kept.'),
+  store: optional(
+    storeUrl,
+    DEFAULTS.store,
+    'Where counts are kept: `memory`, `redis://[user:password@]host:port/db`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name`; `rediss…` for TLS. `env:NAME` takes the whole URL from the environment. Changes here and in the fields of the store below need a restart.',
+    'redis://127.0.0.1:6379/0',
+  ),
+  storeLogin: section(storeLogin, 'User and password of the store, where they are not in its URL.'),
+  storeTls: section(storeTls, 'How TLS to the store is checked.'),
+  storeTimeoutMs: optional(z.int().min(1).max(1000), DEFAULTS.storeTimeoutMs, 'Longest that a request waits for the store; then the store counts as away for it.'),
+  onStoreFailure: optional(
+    z.enum(['local', 'open', 'closed']),
+    DEFAULTS.onStoreFailure,
+    'While the shared store is away: `local` goes on with this processor’s share of what remained, `open` lets all pass, `closed` answers 503 with Retry-After.',
+  ),
+  journal: section(journal, 'What is settled while the shared store is away, to be booked when it is back.'),
+  ledger: section(ledger, 'The usage ledger on disk.'),
   enforcement: optional(enforcement, DEFAULTS.enforcement, '`enforce` refuses. `shadow` decides, charges and records what it would refuse, and changes nothing of the traffic. `off` does neither.'),
   adminToken: optional(
     z.string().min(1).max(4096).nullable(),

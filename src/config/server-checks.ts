@@ -2,8 +2,7 @@ import { isLoopback, parseAddress } from './address.js';
 import type { Outline } from './outline.js';
 import { referencedFiles, type FileReference, type Outside } from './outside.js';
 import type { Finding } from './problem.js';
-
-const ENV_PREFIX = 'env:';
+import { isFromEnvironment, secretOf } from './secret.js';
 
 /** What is wrong with ports, the admin token and the files that are named. */
 export function checkServer(outline: Outline, outside: Outside): Finding[] {
@@ -23,7 +22,7 @@ function checkAddresses({ server }: Outline): Finding[] {
 function checkToken(outline: Outline, outside: Outside): Finding[] {
   const { adminToken, adminTokenFile } = outline;
   if (adminToken !== null && adminTokenFile !== null) return [finding(['adminTokenFile'], 'give either adminToken or adminTokenFile, not both')];
-  if (adminToken?.startsWith(ENV_PREFIX) === true && adminTokenOf(outline, outside) === null) {
+  if (isFromEnvironment(adminToken) && adminTokenOf(outline, outside) === null) {
     return [finding(['adminToken'], 'names an environment variable that is not set or empty')];
   }
   const address = parseAddress(outline.server.admin ?? '');
@@ -34,15 +33,12 @@ function checkToken(outline: Outline, outside: Outside): Finding[] {
 function checkFile({ path, file, kind }: FileReference, outside: Outside): Finding[] {
   const content = outside.files.get(file) ?? { ok: false, reason: 'was not read' };
   if (!content.ok) return [finding(path, `this file ${content.reason}`)];
-  if (kind === 'token') return content.text.trim() === '' ? [finding(path, 'this file is empty: it should hold the token')] : [];
+  if (kind === 'token') return content.text.trim() === '' ? [finding(path, 'this file is empty: it should hold a secret')] : [];
   if (kind === 'key') return /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(content.text) ? [] : [finding(path, 'this file holds no private key in PEM form')];
   return content.text.includes('-----BEGIN CERTIFICATE-----') ? [] : [finding(path, 'this file holds no certificate in PEM form')];
 }
 
 /** The token itself, from wherever the configuration says; null without one. */
 export function adminTokenOf({ adminToken, adminTokenFile }: Pick<Outline, 'adminToken' | 'adminTokenFile'>, outside: Outside): string | null {
-  if (adminToken?.startsWith(ENV_PREFIX) === true) return outside.env[adminToken.slice(ENV_PREFIX.length)]?.trim() || null;
-  if (adminToken !== null) return adminToken;
-  const content = adminTokenFile === null ? undefined : outside.files.get(adminTokenFile);
-  return content?.ok === true ? content.text.trim() || null : null;
+  return secretOf({ value: adminToken, file: adminTokenFile }, outside);
 }

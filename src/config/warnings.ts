@@ -5,7 +5,7 @@ const SHORT_TOKEN = 16;
 
 /** What is allowed and probably not meant. */
 export function warningsOf(config: Config): string[] {
-  return [...serverWarnings(config), ...tenantWarnings(config)];
+  return [...serverWarnings(config), ...storeWarnings(config), ...tenantWarnings(config)];
 }
 
 function serverWarnings({ server, adminToken, policy }: Config): string[] {
@@ -18,6 +18,15 @@ function serverWarnings({ server, adminToken, policy }: Config): string[] {
   if (open(server.admin) && server.tls.admin === null) warnings.push('server.admin listens on more than loopback without TLS: the token passes unencrypted');
   if (adminToken !== null && adminToken.length < SHORT_TOKEN) warnings.push(`the admin token is shorter than ${SHORT_TOKEN} characters`);
   if (policy.enforcement === 'off') warnings.push('enforcement is off: nothing is counted or limited');
+  return warnings;
+}
+
+function storeWarnings({ store: { address } }: Config): string[] {
+  if (address.kind === 'memory') return [];
+  const warnings: string[] = [];
+  const far = address.nodes.some((node) => !isLoopback({ kind: 'tcp', ...node }));
+  if (far && address.tls === null) warnings.push('store: not on this machine and without TLS (rediss…): tenants, counts and the password pass unencrypted');
+  if (address.tls?.acceptAnyCertificate === true) warnings.push('storeTls.acceptAnyCertificate: any server that answers is taken for the store');
   return warnings;
 }
 

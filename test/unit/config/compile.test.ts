@@ -23,7 +23,14 @@ test('defaults of a file that says nearly nothing', () => {
     drainTimeoutMs: 30_000,
     maxBodyBytes: 16 * 1024 * 1024,
   });
-  expect([adminToken, store, logLevel, policy.enforcement, policy.unknownPaths, policy.unknownOutputTokens]).toEqual([null, 'memory', 'info', 'enforce', 'pass', 1024]);
+  expect([adminToken, logLevel, policy.enforcement, policy.unknownPaths, policy.unknownOutputTokens]).toEqual([null, 'info', 'enforce', 'pass', 1024]);
+  expect(store).toEqual({
+    address: { kind: 'memory' },
+    onFailure: 'local',
+    timeoutMs: 50,
+    journal: { file: null, maxBytes: 64 * 1024 * 1024 },
+    ledger: { file: null, maxBytes: 64 * 1024 * 1024, keep: 8 },
+  });
   expect(policy.unmetered).toEqual(UNMETERED);
   expect(policy.background).toBe('meter');
   expect(policy.identity).toEqual({ keys: new Map(), anonymousTenantId: null, unknownKeyTemplateId: null, maxTemplateTenants: 10_000, trustedTenantHeader: null, jwt: null });

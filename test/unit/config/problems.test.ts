@@ -65,7 +65,7 @@ describe('one problem alone, at its place', () => {
     ['an address', 'server: { extProc: "127.0.0.1:99999" }', '1:20 server.extProc: must be host:port (0 to 65535), [IPv6]:port or unix:/path'],
     ['a socket for admin', 'server: { admin: "unix:/a" }', '1:18 server.admin: must be host:port (0 to 65535) or [IPv6]:port'],
     ['one address for two', 'server: { admin: "localhost:1", extProc: "localhost:1" }', '1:18 server.admin: must not be the address of server.extProc'],
-    ['a later store', 'store: redis://u:secret@h/0', '1:8 store: Redis is not supported yet: the only store of this version is "memory"'],
+    ['a store of another kind', 'store: mongodb://h/0', '1:8 store: must be "memory", redis://host:port/db, redis+cluster://h1,h2 or redis+sentinel://h1,h2/name (rediss… for TLS)'],
     ['a later part', 'log: {}\npools: []\n', '2:1 pools: "pools" is not supported by this version'],
     ['a later part of a tenant', 'tenants:\n  - id: a\n    budget: { daily: 5 }\n', '3:5 tenants[0].budget: "budget" is not supported by this version'],
     ['merge keys', 'log: { <<: {} }', '1:8 log["<<"]: unknown key (merge keys are not read: use an alias for the whole value)'],
@@ -101,7 +101,7 @@ test('an alias bomb is refused, and what an alias repeats is told once', () => {
 
 test('no value that could be a secret is in any message', () => {
   const secret = 'sk-very-secret';
-  const text = `store: redis://u:${secret}@h\nadminToken: [${secret}]\nenforcement: ${secret}\ntenants: [{ id: a, keys: [${secret}, "sha256:${secret}"], parent: ${secret} }]\n`;
+  const text = `store: redis://u:${secret}@\nadminToken: [${secret}]\nenforcement: ${secret}\ntenants: [{ id: a, keys: [${secret}, "sha256:${secret}"], parent: ${secret} }]\n`;
   expect(problems(text)).toHaveLength(6);
   expect(problems(text).join()).not.toContain(secret);
   expect(problems(`adminToken: "a" ${secret}: x\n`).join()).not.toContain(secret);
@@ -117,7 +117,7 @@ test('the admin token: needed off loopback; literal, from the environment, or fr
   expect(token('adminToken: env:T', { env: { T: 'from-env\n' }, files: new Map() })).toBe('from-env');
   expect(token('adminToken: env:T')).toEqual(['c.yaml:2:13 adminToken: names an environment variable that is not set or empty']);
   expect(token('adminTokenFile: t', { env: {}, files: new Map([['t', { ok: true, text: 'from-file\n' }]]) })).toBe('from-file');
-  expect(token('adminTokenFile: t', { env: {}, files: new Map([['t', { ok: true, text: ' \n' }]]) })).toEqual(['c.yaml:2:17 adminTokenFile: this file is empty: it should hold the token']);
+  expect(token('adminTokenFile: t', { env: {}, files: new Map([['t', { ok: true, text: ' \n' }]]) })).toEqual(['c.yaml:2:17 adminTokenFile: this file is empty: it should hold a secret']);
   expect(token('adminToken: a\nadminTokenFile: t', { env: {}, files: new Map([['t', { ok: true, text: 'x' }]]) })).toEqual([
     'c.yaml:3:17 adminTokenFile: give either adminToken or adminTokenFile, not both',
   ]);
