@@ -123,7 +123,7 @@ function extendedAmount(holding: Holding, amount: number, outputTokens: number):
 export function trueAmount(holding: Holding, consumed: Consumption): number {
   switch (holding.bucket.dimension) {
     case 'requests':
-      return holding.amount;
+      return holding.reserved;
     case 'concurrency':
       return 0;
     case 'inputTokens':
