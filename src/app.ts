@@ -1,6 +1,6 @@
 import { createAdmission, type Admission } from './admission/admission.js';
 import { createAdminServer, type AdminServer } from './admin/server.js';
-import { bucketsToShow, buildStatus, type StatusDocument } from './admin/status.js';
+import { bucketsToShow, buildStatus, templateTenantsOf, type StatusDocument } from './admin/status.js';
 import { parseAddress } from './config/address.js';
 import type { Config } from './config/config.js';
 import { createExactCounter } from './counting/exact-counter.js';
@@ -83,6 +83,7 @@ export function createApp({ config: initial, clock, log, version, newId, store =
     metrics: () => metrics.text(),
     status,
     ledger: (limit) => store.recentEvents(limit),
+    usage: (period) => store.totalsIn(period),
   });
   return {
     start: async () => {
@@ -112,7 +113,9 @@ export function createApp({ config: initial, clock, log, version, newId, store =
 }
 
 async function statusOf({ store, templates, clock }: Admission, { policy }: Config): Promise<StatusDocument> {
-  const made = templates.list();
+  const hasTemplate = policy.identity.unknownKeyTemplateId !== null;
+  const totals = hasTemplate ? (await store.snapshot([], clock.nowMs())).totals : new Map<string, never>();
+  const made = templateTenantsOf(policy, templates.list(), totals);
   return buildStatus(policy, made, await store.snapshot(bucketsToShow(policy, made), clock.nowMs()));
 }
 

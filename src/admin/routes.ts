@@ -1,7 +1,8 @@
 import type { Clock } from '../lib/clock.js';
-import type { LedgerEvent } from '../domain/lease.js';
+import type { LedgerEvent, TenantTotals } from '../domain/lease.js';
 import { bearerMatches } from './bearer.js';
 import type { StatusDocument } from './status.js';
+import { buildUsage, dayOf, isPeriod } from './usage.js';
 
 /** What the routes read. */
 export interface AdminSources {
@@ -10,6 +11,8 @@ export interface AdminSources {
   readonly status: () => Promise<StatusDocument>;
   /** The latest settled requests, oldest first; without it there is no `/ledger`. */
   readonly ledger?: (limit: number) => Promise<readonly LedgerEvent[]>;
+  /** Totals of all tenants in a day or a month; without it there is no `/usage`. */
+  readonly usage?: (period: string) => Promise<ReadonlyMap<string, TenantTotals>>;
 }
 
 export interface AdminRequest {
@@ -43,11 +46,11 @@ interface Route {
 export type Router = (request: AdminRequest) => Promise<AdminAnswer>;
 
 /**
- * `/healthz` and `/readyz` are open, for probes can't carry a token; `/metrics`, `/status` and `/ledger` name tenants, so
- * they need it where one is configured (Prometheus: `authorization: {credentials_file: …}`).
+ * `/healthz` and `/readyz` are open, for probes can't carry a token; `/metrics`, `/status`, `/ledger` and `/usage` name
+ * tenants, so they need it where one is configured (Prometheus: `authorization: {credentials_file: …}`).
  */
 export function createRouter(sources: AdminSources, token: string | null, clock: Clock): Router {
-  const routes = routesOf(sources);
+  const routes = routesOf(sources, clock);
   return async ({ method, target, authorization }) => {
     const [path = '', query = ''] = target.split('?', 2);
     const route = routes.get(path);
@@ -60,7 +63,7 @@ export function createRouter(sources: AdminSources, token: string | null, clock:
   };
 }
 
-function routesOf({ health, metrics, status, ledger }: AdminSources): ReadonlyMap<string, Route> {
+function routesOf({ health, metrics, status, ledger, usage }: AdminSources, clock: Clock): ReadonlyMap<string, Route> {
   const routes = new Map<string, Route>([
     ['/healthz', { guarded: false, answer: () => say(200, 'ok') }],
     ['/readyz', { guarded: false, answer: () => readiness(health()) }],
@@ -70,7 +73,15 @@ function routesOf({ health, metrics, status, ledger }: AdminSources): ReadonlyMa
   if (ledger !== undefined) {
     routes.set('/ledger', { guarded: true, answer: async (query) => json({ events: await ledger(eventsAsked(query)) }) });
   }
+  if (usage !== undefined) routes.set('/usage', { guarded: true, answer: (query) => usageAnswer(usage, query, clock.nowMs()) });
   return routes;
+}
+
+/** By default today's. */
+async function usageAnswer(usage: NonNullable<AdminSources['usage']>, query: URLSearchParams, nowMs: number): Promise<AdminAnswer> {
+  const period = query.get('period') ?? dayOf(nowMs);
+  if (!isPeriod(period)) return say(400, 'period must be a day (2026-11-29) or a month (2026-11) of UTC');
+  return json(buildUsage(period, await usage(period), query.get('tenant')));
 }
 
 function readiness({ ready, draining }: { readonly ready: boolean; readonly draining: boolean }): AdminAnswer {

@@ -74,6 +74,18 @@ export function buildStatus(policy: Policy, templateTenants: readonly Tenant[], 
   };
 }
 
+/**
+ * Tenants made from the template, those of this processor last (least recently used first): what others made is known by its totals, so that
+ * every processor shows the whole.
+ */
+export function templateTenantsOf(policy: Policy, own: readonly Tenant[], totals: StoreSnapshot['totals']): readonly Tenant[] {
+  const template = policy.tenants.get(policy.identity.unknownKeyTemplateId ?? '');
+  if (template === undefined) return own;
+  const known = new Set(own.map(({ id }) => id));
+  const others = [...totals.keys()].filter((id) => id.startsWith(`${template.id}:`) && !known.has(id) && !policy.tenants.has(id));
+  return [...others.map((id) => ({ ...template, id, label: template.id })), ...own];
+}
+
 function tenantsToShow(policy: Policy, templateTenants: readonly Tenant[]): Tenant[] {
   return [...policy.tenants.values(), ...templateTenants.slice(-MAX_TEMPLATE_TENANTS_SHOWN)];
 }

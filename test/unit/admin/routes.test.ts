@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { createRouter, type AdminSources } from '../../../src/admin/routes.js';
 import { buildStatus } from '../../../src/admin/status.js';
+import type { UsageDocument } from '../../../src/admin/usage.js';
+import type { TenantTotals } from '../../../src/domain/lease.js';
 import { VirtualClock } from '../../../src/lib/virtual-clock.js';
 import { policy } from './policies.js';
 
+const totals = (inputTokens: number): TenantTotals => ({ requests: 1, inputTokens, cachedInputTokens: 0, outputTokens: 1, reasoningTokens: 0 });
 const EMPTY = { leases: 0, levels: [], totals: new Map() };
 
 function router(sources: Partial<AdminSources> = {}, token: string | null = null) {
@@ -42,8 +45,8 @@ describe('admin routes (point 8)', () => {
   });
 
   it('need the token for what names tenants, and leave probes open', async () => {
-    const { ask } = router({ ledger: async () => [] }, 's3cret');
-    for (const target of ['/metrics', '/status', '/ledger']) {
+    const { ask } = router({ ledger: async () => [], usage: async () => new Map() }, 's3cret');
+    for (const target of ['/metrics', '/status', '/ledger', '/usage']) {
       for (const wrong of [undefined, '', 'Bearer', 'Bearer s3cre', 'Bearer s3crett', 'Basic s3cret', 's3cret']) {
         expect(await ask(target, wrong)).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } });
       }
@@ -56,7 +59,7 @@ describe('admin routes (point 8)', () => {
 
   it('answer 404 to unknown paths and 405 to other methods', async () => {
     const { ask } = router();
-    for (const target of ['/', '', '//status', '/status/', '/__proto__', '/ledger']) expect((await ask(target)).status).toBe(404);
+    for (const target of ['/', '', '//status', '/status/', '/__proto__', '/ledger', '/usage']) expect((await ask(target)).status).toBe(404);
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
       expect(await ask('/status', undefined, method)).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
     }
@@ -86,5 +89,29 @@ describe('admin routes (point 8)', () => {
     const answer = ask('/status');
     clock.advance(5_000);
     expect((await answer).status).toBe(503);
+  });
+
+  it('tell usage by day and month of UTC, today’s by default, and refuse what no calendar has (issue point 6)', async () => {
+    const asked: string[] = [];
+    const { ask, clock } = router({ usage: async (period) => { asked.push(period); return new Map([['a', totals(1)]]); } });
+    clock.advance(Date.UTC(2026, 10, 29, 23, 59));
+    for (const target of ['/usage', '/usage?period=2026-02', '/usage?period=2024-02-29']) expect((await ask(target)).status).toBe(200);
+    expect(asked).toEqual(['2026-11-29', '2026-02', '2024-02-29']);
+    for (const wrong of ['2026', '2026-13', '2026-02-30', '2026-00-10', '2026-1-1', 'x', '', '2026-11-29T00', '../2026-11', '2026-11-29%0a']) {
+      expect(await ask(`/usage?period=${wrong}`)).toMatchObject({ status: 400 });
+    }
+    expect(asked).toHaveLength(3);
+    expect(JSON.parse((await ask('/usage')).body)).toEqual({ period: '2026-11-29', tenants: { a: totals(1) }, tenantsOmitted: 0 });
+  });
+
+  it('bound how many tenants usage shows, those with most tokens first; any is found by its id', async () => {
+    const many = new Map(Array.from({ length: 5_000 }, (_, i) => [`t${i}`, totals(i)]));
+    many.set('__proto__', totals(9_999));
+    const { ask } = router({ usage: async () => many });
+    const { tenants, tenantsOmitted } = JSON.parse((await ask('/usage')).body) as UsageDocument;
+    expect([Object.keys(tenants).length, tenantsOmitted]).toEqual([1_000, 4_001]);
+    expect(Object.keys(tenants).slice(0, 2)).toEqual(['__proto__', 't4999']);
+    expect((await ask('/usage?tenant=t3')).body).toContain(`"tenants":{"t3":${JSON.stringify(totals(3))}},"tenantsOmitted":0`);
+    expect((await ask('/usage?tenant=nobody')).body).toContain('"tenants":{}');
   });
 });

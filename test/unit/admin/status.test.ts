@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bucketsToShow, buildStatus, MAX_TEMPLATE_TENANTS_SHOWN } from '../../../src/admin/status.js';
+import { bucketsToShow, buildStatus, MAX_TEMPLATE_TENANTS_SHOWN, templateTenantsOf } from '../../../src/admin/status.js';
 import type { Level, TenantTotals } from '../../../src/domain/lease.js';
 import type { BucketSpec, StoreSnapshot } from '../../../src/domain/store.js';
 import { limit, policy, tenant } from './policies.js';
@@ -88,5 +88,19 @@ describe('GET /status (point 8)', () => {
   it('names a tenant __proto__ like any other', () => {
     const some = policy([tenant('__proto__', [limit('requests', 5)])]);
     expect(JSON.stringify(buildStatus(some, [], snapshot([])))).toContain('"__proto__":{"parent":null');
+  });
+
+  it('shows tenants that another processor made from the template, by the totals they have (issue point 6)', () => {
+    const template = tenant('guest', [limit('tokens', 1_000)]);
+    const base = policy([ACME, template]);
+    const some = { ...base, identity: { ...base.identity, unknownKeyTemplateId: 'guest' } };
+    const own = [{ ...template, id: 'guest:aa', label: 'guest' }];
+    const totals = new Map([['acme', TOTALS], ['guest', TOTALS], ['guest:aa', TOTALS], ['guest:bb', TOTALS], ['guests:cc', TOTALS]]);
+    const made = templateTenantsOf(some, own, totals);
+    expect(made.map(({ id, label }) => [id, label])).toEqual([['guest:bb', 'guest'], ['guest:aa', 'guest']]);
+    const specs = bucketsToShow(some, made);
+    const status = buildStatus(some, made, { ...snapshot(specs, { 'guest:bb/*:tokens': 400 }), totals });
+    expect(status.tenants['guest:bb']).toMatchObject({ template: 'guest', tokens: { limit: 1_000, remaining: 600 }, usage: TOTALS });
+    expect(templateTenantsOf(base, own, totals)).toBe(own);
   });
 });
