@@ -1,0 +1,94 @@
+/**
+ * Names of keys. `tw1` is the version of the layout: what the keys are called and what is in them (written down in lua/lib.lua).
+ *
+ * Two releases share one layout: with side-by-side prefixes each tenant would have two full limits during a rolling upgrade. A change that
+ * old releases can't read needs two steps. Release N reads both forms and writes the old one; release N+1 writes the new one and still reads
+ * the old. Records tell their form: of a bucket by the number of its fields, of a lease by the fields of its MessagePack map, which may only
+ * be added to. Only once no bucket, lease or tombstone of the old form can be left (leases: 24 h; buckets: their refill time and ten
+ * minutes) may reading it be dropped. The place for both is `parse_bucket`/`write_buckets` and `read_lease`/`run_lease` in lua/lib.lua.
+ */
+const LAYOUT = 'tw1:';
+
+const BRACES = /[%{}]/g;
+
+/** Keys of one store. `prefix` sets several stores apart that share a server. */
+export class Keys {
+  readonly #start: string;
+
+  constructor(prefix: string) {
+    // A brace before the tag would be taken for the tag.
+    this.#start = `${prefix.replace(BRACES, encoded)}${LAYOUT}`;
+  }
+
+  /** The key that scripts make all keys of a root from; all have the root as hash tag. */
+  clock(rootId: string): string {
+    return `${this.#root(rootId)}c`;
+  }
+
+  /** Running leases of a root. */
+  leases(rootId: string): string {
+    return `${this.#root(rootId)}x`;
+  }
+
+  /** Numbers of running leases by tenant. */
+  leaseCounts(rootId: string): string {
+    return `${this.#root(rootId)}n`;
+  }
+
+  lease(rootId: string, leaseId: string): string {
+    return `${this.#root(rootId)}l:${leaseId}`;
+  }
+
+  bucket(rootId: string, bucketKey: string): string {
+    return `${this.#root(rootId)}b:${bucketKey}`;
+  }
+
+  /** Names of a tenant's buckets. */
+  tenantBuckets(rootId: string, tenantId: string): string {
+    return `${this.#root(rootId)}k:${tenantId}`;
+  }
+
+  /** Totals of a root's tenants in a period: `all`, a day or a month. */
+  totals(rootId: string, period: string): string {
+    return `${this.#root(rootId)}u:${period}`;
+  }
+
+  recentEvents(rootId: string): string {
+    return `${this.#root(rootId)}e`;
+  }
+
+  /** Events that no sink has acknowledged. */
+  queuedEvents(rootId: string): string {
+    return `${this.#root(rootId)}q`;
+  }
+
+  /** Outside of all roots: each is a key of its own slot. */
+  shared(name: SharedKey): string {
+    return `${this.#start}${name}`;
+  }
+
+  /** Three keys of one slot. */
+  learned(): readonly [states: string, order: string, sums: string] {
+    const base = `${this.#start}{learned}:`;
+    return [`${base}s`, `${base}o`, `${base}n`];
+  }
+
+  #root(rootId: string): string {
+    return `${this.#start}{${encodeTag(rootId)}}:`;
+  }
+}
+
+/**
+ * `live`: roots with leases. `queued`: roots with events for a sink. `roots`: all roots, by their last use. `tenants`: roots of
+ * tenants. `processors`: those that live. `export`: who hands events to the sink.
+ */
+export type SharedKey = 'live' | 'queued' | 'roots' | 'tenants' | 'processors' | 'export';
+
+/** Any text as it may stand in a hash tag: not empty, without braces. */
+function encodeTag(text: string): string {
+  return text === '' ? '%' : text.replace(BRACES, encoded);
+}
+
+function encoded(character: string): string {
+  return `%${character.charCodeAt(0).toString(16)}`;
+}

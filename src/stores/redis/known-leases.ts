@@ -1,0 +1,60 @@
+import type { ReserveRequest, ReserveResult } from '../../domain/lease.js';
+import { Generations } from '../generations.js';
+
+/** What this processor knows of a lease that it asked for. */
+export interface KnownLease {
+  readonly request: ReserveRequest;
+  /** Null while no answer came: nobody knows whether the lease began. */
+  result: ReserveResult | null;
+}
+
+interface EndedLease {
+  readonly rootId: string;
+  readonly result: ReserveResult | null;
+}
+
+const ENDED_KEPT_MS = 600_000;
+const ENDED_KEPT = 20_000;
+
+/**
+ * Leases of this processor: where each is kept, since later calls name only the lease, and with what it began, so that it can be brought back
+ * into a store that lost it. Ended ones are remembered for a while.
+ */
+export class KnownLeases {
+  readonly #running = new Map<string, KnownLease>();
+  readonly #ended = new Generations<EndedLease>({ entries: ENDED_KEPT, ageMs: ENDED_KEPT_MS });
+
+  running(leaseId: string): KnownLease | undefined {
+    return this.#running.get(leaseId);
+  }
+
+  /** Under which root the lease is or was; null if it is none of ours. */
+  rootOf(leaseId: string): string | null {
+    return this.#running.get(leaseId)?.request.rootId ?? this.#ended.get(leaseId)?.rootId ?? null;
+  }
+
+  /** What the reservation was answered with; null if unknown. */
+  resultOf(leaseId: string): ReserveResult | null {
+    return this.#running.get(leaseId)?.result ?? this.#ended.get(leaseId)?.result ?? null;
+  }
+
+  begin(request: ReserveRequest): KnownLease {
+    const known = this.#running.get(request.leaseId);
+    if (known !== undefined) return known;
+    const lease: KnownLease = { request, result: null };
+    this.#running.set(request.leaseId, lease);
+    return lease;
+  }
+
+  /** It never began. */
+  forget(leaseId: string): void {
+    this.#running.delete(leaseId);
+  }
+
+  end(leaseId: string, nowMs: number): void {
+    const lease = this.#running.get(leaseId);
+    if (lease === undefined) return;
+    this.#running.delete(leaseId);
+    this.#ended.set(leaseId, { rootId: lease.request.rootId, result: lease.result }, nowMs);
+  }
+}

@@ -1,0 +1,160 @@
+import type { Consumption, LedgerEvent, ReserveRequest, ReserveResult, SettleResult } from '../../domain/lease.js';
+import type { Renewal } from '../../domain/store.js';
+import { wholeTokens } from '../../quota/bucket.js';
+import { saneConsumption } from '../ledger-entries.js';
+import { chargeArguments, reserveResult } from './buckets.js';
+import { cancellationEntry, settlementEntry } from './entries.js';
+import { groupBy } from './group.js';
+import type { Keys } from './keys.js';
+import { KnownLeases, type KnownLease } from './known-leases.js';
+import { overRoots, type Roots } from './roots.js';
+import type { Argument, RedisClient, Scripts } from './scripts.js';
+import type { Tenants } from './tenants.js';
+
+export interface LeaseParts {
+  readonly client: RedisClient;
+  readonly scripts: Scripts;
+  readonly keys: Keys;
+  readonly roots: Roots;
+  readonly tenants: Tenants;
+  /** A caller's time as scripts take it. */
+  readonly timeOf: (nowMs: number) => Argument;
+  readonly keepEvents: boolean;
+  readonly recentEvents: number;
+}
+
+/** Leases renewed in one call, so that none holds up the store for long. */
+const RENEWED_AT_ONCE = 50;
+/** Between two tries of one end somebody else may have booked again; never often. */
+const TRIES = 5;
+
+type Ending = (booked: string) => Promise<[kind: string, booked?: string]>;
+
+/** Begins, renews and ends the leases of this processor. */
+export class RedisLeases {
+  readonly #known = new KnownLeases();
+
+  constructor(private readonly parts: LeaseParts) {}
+
+  async reserve(request: ReserveRequest): Promise<ReserveResult> {
+    const first = this.#known.resultOf(request.leaseId);
+    if (first !== null) return first;
+    const { roots, tenants } = this.parts;
+    tenants.learn(request);
+    roots.use(request.rootId, request.nowMs);
+    const lease = this.#known.begin(request);
+    const result = reserveResult(request, await this.#reserve(request, request.nowMs, false));
+    if (result === null) throw new Error('the lease was cancelled before it began');
+    if (result.kind === 'reserved') lease.result = result;
+    else this.#known.forget(request.leaseId);
+    return result;
+  }
+
+  async renew(renewals: readonly Renewal[], nowMs: number): Promise<void> {
+    const found = await Promise.all(renewals.map(async (renewal) => ({ renewal, rootId: await this.#rootOf(renewal.leaseId) })));
+    const byRoot = groupBy(found.filter(isPlaced), ({ rootId }) => rootId);
+    await overRoots([...byRoot], ([rootId, some]) => this.#renewRoot(rootId, some.map(({ renewal }) => renewal), nowMs));
+  }
+
+  settle(leaseId: string, consumed: Consumption, event: LedgerEvent, nowMs: number): Promise<SettleResult> {
+    const { inputTokens, cachedInputTokens, outputTokens } = saneConsumption(consumed);
+    return this.#end(leaseId, nowMs, (rootId) => (booked) => {
+      const args = [leaseId, inputTokens, cachedInputTokens, outputTokens, ...this.#eventSettings(), booked];
+      if (this.parts.keepEvents) this.parts.roots.queue(rootId, nowMs);
+      return this.parts.scripts.twSettle(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args, ...settlementEntry(event, consumed, booked));
+    });
+  }
+
+  cancel(leaseId: string, nowMs: number): Promise<SettleResult> {
+    const isDoubtful = this.#known.running(leaseId)?.result === null;
+    return this.#end(leaseId, nowMs, (rootId) => (booked) => {
+      const args = [leaseId, isDoubtful ? 1 : 0, ...this.#eventSettings(), booked];
+      if (this.parts.keepEvents && booked !== '') this.parts.roots.queue(rootId, nowMs);
+      return this.parts.scripts.twCancel(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args, ...cancellationEntry(booked, nowMs));
+    });
+  }
+
+  /** Ends a lease; one that the store lost is brought back first, so that nothing of it is lost. */
+  async #end(leaseId: string, nowMs: number, endingIn: (rootId: string) => Ending): Promise<SettleResult> {
+    const rootId = await this.#rootOf(leaseId);
+    if (rootId === null) return 'unknown';
+    const end = endingIn(rootId);
+    const known = this.#known.running(leaseId);
+    let result = await endWithBooked(end);
+    if (result === 'unknown' && known?.result) {
+      await this.#bringBack(known, nowMs);
+      result = await endWithBooked(end);
+    }
+    this.#known.end(leaseId, nowMs);
+    return result;
+  }
+
+  async #renewRoot(rootId: string, renewals: readonly Renewal[], nowMs: number): Promise<void> {
+    this.parts.roots.use(rootId, nowMs);
+    for (let i = 0; i < renewals.length; i += RENEWED_AT_ONCE) {
+      const some = renewals.slice(i, i + RENEWED_AT_ONCE);
+      const lost = new Set(await this.#renewSome(rootId, some, nowMs));
+      const back = some.filter(({ leaseId }) => lost.has(leaseId) && this.#known.running(leaseId)?.result);
+      if (back.length === 0) continue;
+      for (const { leaseId } of back) await this.#bringBack(this.#known.running(leaseId), nowMs);
+      await this.#renewSome(rootId, back, nowMs);
+    }
+  }
+
+  #renewSome(rootId: string, renewals: readonly Renewal[], nowMs: number): Promise<string[]> {
+    const args = renewals.flatMap(({ leaseId, outputTokens }) => [leaseId, wholeTokens(outputTokens)]);
+    return this.parts.scripts.twRenew(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args);
+  }
+
+  /** The store lost a lease that runs (it came back empty, or a replica took over that did not know): it begins again, whatever it takes. */
+  async #bringBack(lease: KnownLease | undefined, nowMs: number): Promise<void> {
+    if (lease === undefined) return;
+    this.parts.tenants.learn({ ...lease.request, nowMs });
+    await this.#reserve(lease.request, nowMs, true);
+  }
+
+  #reserve({ leaseId, tenantId, rootId, draft, enforced, shadowed }: ReserveRequest, nowMs: number, force: boolean): Promise<number[]> {
+    const charges = [...enforced, ...shadowed].flatMap(chargeArguments);
+    const args = [leaseId, tenantId, JSON.stringify(draft), force ? 1 : 0, enforced.length, ...charges];
+    return this.parts.scripts.twReserve(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args);
+  }
+
+  #eventSettings(): readonly Argument[] {
+    return [this.parts.keepEvents ? 1 : 0, this.parts.recentEvents];
+  }
+
+  /** Where a lease is kept. Of one that is not ours all roots are asked. */
+  async #rootOf(leaseId: string): Promise<string | null> {
+    const known = this.#known.rootOf(leaseId);
+    if (known !== null) return known;
+    const { client, keys, roots } = this.parts;
+    const found = await overRoots(await roots.latest(), async (rootId) => ((await client.exists(keys.lease(rootId, leaseId))) === 1 ? rootId : null));
+    return found.find((rootId) => rootId !== null) ?? null;
+  }
+}
+
+interface Placed {
+  readonly renewal: Renewal;
+  readonly rootId: string;
+}
+
+function isPlaced(found: { readonly renewal: Renewal; readonly rootId: string | null }): found is Placed {
+  return found.rootId !== null;
+}
+
+/** Where others booked a lease, the end needs to know what. */
+async function endWithBooked(end: Ending): Promise<SettleResult> {
+  let booked = '';
+  for (let i = 0; i < TRIES; i++) {
+    const [kind, found = ''] = await end(booked);
+    switch (kind) {
+      case 'settled':
+      case 'corrected':
+      case 'already_ended':
+      case 'unknown':
+        return kind;
+    }
+    booked = found;
+  }
+  throw new Error('the store books this lease again and again');
+}

@@ -1,0 +1,84 @@
+import type { LedgerEvent, TenantTotals } from '../../domain/lease.js';
+import type { StoredEvent } from '../../domain/store.js';
+import { parseEvent } from './entries.js';
+import { groupBy } from './group.js';
+import type { Keys } from './keys.js';
+import { overRoots, type Roots } from './roots.js';
+import type { RedisClient } from './scripts.js';
+
+/** From more roots than this, each is asked for fewer events than all together may be. */
+const WHOLE_ROOTS = 32;
+
+type StreamEntry = readonly [id: string, fields: readonly string[]];
+
+/** Reads what settlements booked: events and totals, over all roots. */
+export class RedisLedger {
+  constructor(
+    private readonly client: RedisClient,
+    private readonly keys: Keys,
+    private readonly roots: Roots,
+  ) {}
+
+  /** Oldest first. Of the roots only those used last are asked: events that are among the latest are of one of them. */
+  async recent(limit: number): Promise<readonly LedgerEvent[]> {
+    if (limit <= 0) return [];
+    const rootIds = await this.roots.latest(limit);
+    const streams = await overRoots(rootIds, (rootId) => this.client.xrevrange(this.keys.recentEvents(rootId), '+', '-', 'COUNT', limit));
+    const entries = streams.flat().sort((a, b) => compareIds(b[0], a[0]));
+    return entries.slice(0, limit).reverse().map(eventOf);
+  }
+
+  async pending(limit: number): Promise<readonly StoredEvent[]> {
+    if (limit <= 0) return [];
+    const rootIds = await this.roots.in('queued');
+    const each = rootIds.length <= WHOLE_ROOTS ? limit : Math.ceil((limit * WHOLE_ROOTS) / rootIds.length);
+    const queues = await overRoots(rootIds, (rootId) => this.#queued(rootId, each));
+    const events = queues.flat().sort((a, b) => compareIds(a.id, b.id));
+    return events.slice(0, limit);
+  }
+
+  async acknowledge(events: readonly StoredEvent[]): Promise<void> {
+    const byRoot = groupBy(events, ({ rootId }) => rootId);
+    await overRoots([...byRoot], async ([rootId, some]) => {
+      const ids = some.map(({ id }) => id).filter(isStreamId);
+      if (ids.length > 0) await this.client.xdel(this.keys.queuedEvents(rootId), ...ids);
+      if (await this.#isEmpty(rootId)) await this.roots.prune('queued', rootId, () => this.#isEmpty(rootId));
+    });
+  }
+
+  /** Of all tenants of the roots used last. `period`: `all`, a day or a month. */
+  async totals(period: string): Promise<ReadonlyMap<string, TenantTotals>> {
+    const rootIds = await this.roots.latest();
+    const hashes = await overRoots(rootIds, (rootId) => this.client.hgetall(this.keys.totals(rootId, period)));
+    return new Map(hashes.flatMap((hash) => Object.entries(hash).map(([tenantId, text]) => [tenantId, parseTotals(text)] as const)));
+  }
+
+  async #queued(rootId: string, limit: number): Promise<readonly StoredEvent[]> {
+    const entries = await this.client.xrange(this.keys.queuedEvents(rootId), '-', '+', 'COUNT', limit);
+    return entries.map((entry) => ({ id: entry[0], rootId, event: eventOf(entry) }));
+  }
+
+  async #isEmpty(rootId: string): Promise<boolean> {
+    return (await this.client.xlen(this.keys.queuedEvents(rootId))) === 0;
+  }
+}
+
+function eventOf([, fields]: StreamEntry): LedgerEvent {
+  return parseEvent(fields[1] ?? 'null');
+}
+
+function parseTotals(text: string): TenantTotals {
+  const [requests = 0, inputTokens = 0, cachedInputTokens = 0, outputTokens = 0, reasoningTokens = 0] = text.split(' ').map(Number);
+  return { requests, inputTokens, cachedInputTokens, outputTokens, reasoningTokens };
+}
+
+function isStreamId(id: string): boolean {
+  return /^\d{1,19}-\d{1,19}$/.test(id);
+}
+
+/** By time, then by number within a millisecond. */
+function compareIds(a: string, b: string): number {
+  const [aMs = 0, aNumber = 0] = a.split('-').map(Number);
+  const [bMs = 0, bNumber = 0] = b.split('-').map(Number);
+  return aMs - bMs || aNumber - bNumber;
+}

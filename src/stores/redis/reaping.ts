@@ -1,0 +1,57 @@
+import { abandonedEvent } from '../ledger-entries.js';
+import { parseEvent, settlementEntry } from './entries.js';
+import type { LeaseParts } from './leases.js';
+import { overRoots } from './roots.js';
+import type { Argument } from './scripts.js';
+
+/** Leases of one root that are ended in one call; the rest in the next. */
+const AT_ONCE = 50;
+/** Values that a script tells of, or takes for, a lease. */
+const TOLD = 5;
+const NOTHING_BOOKED: readonly Argument[] = Array<Argument>(13).fill('');
+
+/** Settles what dead processors left. Any number may do so at the same time. */
+export class Reaping {
+  constructor(private readonly parts: LeaseParts) {}
+
+  /** Looks at all roots that have leases; takes those that have none from the list. */
+  async reap(nowMs: number): Promise<number> {
+    const counts = await overRoots(await this.parts.roots.in('live'), (rootId) => this.#reapRoot(rootId, nowMs));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  async #reapRoot(rootId: string, nowMs: number): Promise<number> {
+    const { scripts, keys, timeOf } = this.parts;
+    let ended = 0;
+    for (;;) {
+      const [atMs, running, ...told] = await scripts.twExpired(keys.clock(rootId), timeOf(nowMs), AT_ONCE);
+      if (told.length > 0) ended += await this.#end(rootId, told, Number(atMs), nowMs);
+      if (told.length / TOLD < AT_ONCE) {
+        if (Number(running) === told.length / TOLD) await this.#prune(rootId);
+        return ended;
+      }
+    }
+  }
+
+  /** `told`: lease, renewed, output, draft, booked event; again and again. */
+  #end(rootId: string, told: readonly Argument[], atMs: number, nowMs: number): Promise<number> {
+    const { scripts, keys, roots, timeOf, keepEvents, recentEvents } = this.parts;
+    const args: Argument[] = [];
+    for (let i = 0; i < told.length; i += TOLD) args.push(...ending(told.slice(i, i + TOLD), atMs));
+    if (keepEvents) roots.queue(rootId, nowMs);
+    return scripts.twReap(keys.clock(rootId), timeOf(nowMs), keepEvents ? 1 : 0, recentEvents, ...args);
+  }
+
+  #prune(rootId: string): Promise<void> {
+    const { client, keys, roots } = this.parts;
+    return roots.prune('live', rootId, async () => (await client.zcard(keys.leases(rootId))) === 0);
+  }
+}
+
+/** What the `reap` script takes for a lease: as it comes to an end, and what is to be booked of that. */
+function ending([leaseId = '', renewed, output = 0, draft, booked]: readonly Argument[], atMs: number): readonly Argument[] {
+  if (renewed !== 1) return [leaseId, '', ...NOTHING_BOOKED];
+  const event = abandonedEvent(parseEvent(String(draft)), Number(output), atMs);
+  const truth = [JSON.stringify(event), event.inputTokens, event.cachedInputTokens, event.outputTokens];
+  return [leaseId, output, ...truth, ...settlementEntry(event, event, String(booked))];
+}
