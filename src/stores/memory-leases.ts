@@ -96,15 +96,12 @@ export class LeaseTable {
     lease.aliveMs = root.clockMs;
   }
 
-  /** Those that nobody renewed in time. A call for every root. */
+  /** Those that nobody renewed in time; within a root by their last sign of life, then by id. A call for every root. */
   expired(nowMs: number): readonly Lease[] {
     const dead: Lease[] = [];
     for (const root of this.#roots.values()) {
       advance(root, nowMs);
-      for (const lease of root.leases.values()) {
-        if (!hasExpired(root, lease.aliveMs)) break;
-        dead.push(lease);
-      }
+      dead.push(...expiredOf(root));
     }
     return dead;
   }
@@ -128,4 +125,13 @@ export class LeaseTable {
     root?.leases.delete(id);
     if (root?.leases.size === 0) this.#roots.delete(rootId);
   }
+}
+
+function expiredOf(root: Root): Lease[] {
+  const dead: Lease[] = [];
+  for (const lease of root.leases.values()) {
+    if (!hasExpired(root, lease.aliveMs)) break;
+    dead.push(lease);
+  }
+  return dead.sort((a, b) => a.aliveMs - b.aliveMs || (a.id < b.id ? -1 : 1));
 }

@@ -15,6 +15,8 @@ export type Step =
   | { readonly kind: 'response_body'; readonly bytes: Buffer; readonly end: boolean }
   | { readonly kind: 'response_trailers' }
   | { readonly kind: 'wait'; readonly ms: number }
+  /** Our processor stands still, so long that others settle its leases for dead. */
+  | { readonly kind: 'pause' }
   | { readonly kind: 'close' };
 
 /** How a store misbehaves: each call takes the next of its list, and behaves well when the list is through. */
@@ -22,6 +24,7 @@ export interface Troubles {
   readonly reserveDelaysMs: readonly number[];
   readonly reserveFaults: readonly Fault[];
   readonly endFaults: readonly Fault[];
+  readonly renewFaults: readonly Fault[];
 }
 type Fault = 'none' | 'before' | 'after';
 
@@ -30,21 +33,22 @@ export const MODES: Modes[] = (['BUFFERED', 'FULL_DUPLEX_STREAMED'] as const).fl
 );
 
 const fault = fc.constantFrom<Fault>('none', 'none', 'before', 'after');
-export const NO_TROUBLE: Troubles = { reserveDelaysMs: [], reserveFaults: [], endFaults: [] };
+export const NO_TROUBLE: Troubles = { reserveDelaysMs: [], reserveFaults: [], endFaults: [], renewFaults: [] };
 export const troubles: fc.Arbitrary<Troubles> = fc.record({
   reserveDelaysMs: fc.array(fc.constantFrom(0, 1, 300), { maxLength: 3 }),
   reserveFaults: fc.array(fault, { maxLength: 3 }),
   endFaults: fc.array(fault, { maxLength: 4 }),
+  renewFaults: fc.array(fault, { maxLength: 4 }),
 });
 
 /** A store in memory that is slow, and that fails before or after it did what it was told. */
-export function troubledStore(clock: () => Clock, { reserveDelaysMs, reserveFaults, endFaults }: Troubles): Store {
+export function troubledStore(clock: () => Clock, { reserveDelaysMs, reserveFaults, endFaults, renewFaults }: Troubles): Store {
   const store = createMemoryStore();
   const delays = [...reserveDelaysMs];
-  const faults = { reserve: [...reserveFaults], end: [...endFaults] };
+  const faults = { reserve: [...reserveFaults], end: [...endFaults], renew: [...renewFaults] };
   /** Leases of which nobody was told: to cancel one is tried once only, so here it works. */
   const lost = new Set<string>();
-  const faulty = async <T>(which: 'reserve' | 'end', call: () => Promise<T>): Promise<T> => {
+  const faulty = async <T>(which: 'reserve' | 'end' | 'renew', call: () => Promise<T>): Promise<T> => {
     const now = faults[which].shift() ?? 'none';
     if (now === 'before') throw new Error('store away');
     const result = await call();
@@ -60,7 +64,7 @@ export function troubledStore(clock: () => Clock, { reserveDelaysMs, reserveFaul
       lost.delete(request.leaseId);
       return result;
     },
-    renew: (renewals, nowMs) => store.renew(renewals, nowMs),
+    renew: (renewals, nowMs) => faulty('renew', () => store.renew(renewals, nowMs)),
     settle: (...settlement) => faulty('end', () => store.settle(...settlement)),
     cancel: (leaseId, nowMs) => (lost.has(leaseId) ? store.cancel(leaseId, nowMs) : faulty('end', () => store.cancel(leaseId, nowMs))),
     snapshot: (...asked) => store.snapshot(...asked),
@@ -167,6 +171,7 @@ export const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('response_body' as const), bytes: anyAnswer, end: fc.constantFrom(false, false, true) }) },
   { weight: 1, arbitrary: fc.constant<Step>({ kind: 'response_trailers' }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(0, 1, 250, 1000) }) },
+  { weight: 1, arbitrary: fc.constant<Step>({ kind: 'pause' }) },
   { weight: 1, arbitrary: fc.constant<Step>({ kind: 'close' }) },
 );
 

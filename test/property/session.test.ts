@@ -43,10 +43,24 @@ async function play(envoy: EnvoyDouble, h: Harness, step: Step): Promise<Reply[]
       h.clock.advance(step.ms);
       await turn();
       return [];
+    case 'pause':
+      await standStill(h);
+      return [];
     case 'close':
       await envoy.cancel();
       return [];
   }
+}
+
+const PAUSE_MS = 15_000;
+/** How far other processors have lived on while ours stood still. */
+const stoodStillMs = new WeakMap<Harness, number>();
+
+/** Another processor lives on, and takes all that runs for dead. */
+async function standStill(h: Harness): Promise<void> {
+  const before = stoodStillMs.get(h) ?? 0;
+  for (let ms = 1_000; ms <= PAUSE_MS; ms += 1_000) await h.store.reap(h.clock.nowMs() + before + ms);
+  stoodStillMs.set(h, before + PAUSE_MS);
 }
 
 /** Nothing is held any more, and the books say what the records say. */
@@ -61,10 +75,15 @@ async function expectSettled(h: Harness, startMs: number): Promise<void> {
   expect(totals.get('acme') ?? { requests: 0, inputTokens: 0, outputTokens: 0 }).toMatchObject({
     requests: charged.length, inputTokens: sum(({ inputTokens }) => inputTokens), outputTokens: sum(({ outputTokens }) => outputTokens),
   });
+  // What was settled for dead and put right later adds up to the truth.
+  const events = (await h.store.recentEvents(1_000)).filter(({ tenantId }) => tenantId === 'acme');
+  const eventSum = (of: (event: (typeof events)[number]) => number) => events.reduce((total, event) => total + of(event), 0);
+  expect([eventSum(({ inputTokens }) => inputTokens), eventSum(({ outputTokens }) => outputTokens)]).toEqual([sum(({ inputTokens }) => inputTokens), sum(({ outputTokens }) => outputTokens)]);
+  expect(events.filter(({ corrects }) => !corrects)).toHaveLength(charged.length);
   for (const record of records) if (record.decision === 'refused' || record.decision === 'passed') expect(record.usage).toBeNull();
   // What shadow would have refused is charged to no limit.
   const booked = records.filter(({ decision, usage }) => decision === 'admitted' && usage !== null);
-  const refilled = (h.clock.nowMs() - startMs) / 60_000;
+  const refilled = (h.clock.nowMs() - startMs + (stoodStillMs.get(h) ?? 0)) / 60_000;
   const expected = { tokens: booked.reduce((total, { usage }) => total + usage!.inputTokens + usage!.outputTokens, 0), requests: booked.length, inputTokens: 0, outputTokens: 0, concurrency: 0 };
   for (const { dimension, capacity, remaining } of levels) {
     const used = expected[dimension];
