@@ -7,11 +7,14 @@ import { createExactCounter } from './counting/exact-counter.js';
 import type { Store } from './domain/store.js';
 import { createEstimator } from './estimate/estimator.js';
 import { createProcessor, type Processor } from './extproc/service.js';
+import { LedgerExporter } from './ledger/exporter.js';
+import { jsonLinesSink } from './ledger/json-lines.js';
 import type { Clock } from './lib/clock.js';
-import { createMemoryStore } from './stores/memory.js';
+import { openedStore, openStore, type OpenedStore } from './stores/open-store.js';
 import type { Log } from './telemetry/log.js';
 import { Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/observer.js';
+import { createStoreObserver } from './telemetry/store-observer.js';
 import { createTracing } from './telemetry/tracing.js';
 
 /** What the program is made from. Everything that is not a decision of the program's own comes from outside. */
@@ -22,7 +25,7 @@ export interface AppParts {
   readonly version: string;
   /** A new unique id. */
   readonly newId: () => string;
-  /** Default: in memory. */
+  /** Default: as configured. */
   readonly store?: Store;
 }
 
@@ -36,7 +39,7 @@ export interface Listening {
 
 export interface App {
   start(): Promise<Listening>;
-  /** Puts another configuration in force for requests from now on; those that run keep theirs. `server` needs a restart. */
+  /** Puts another configuration in force for requests from now on; those that run keep theirs. `server` and the store need a restart. */
   reconfigure(config: Config): void;
   /** A configuration was not taken, the old one stays in force: counted. Who tried it tells why. */
   reloadRefused(): void;
@@ -52,14 +55,18 @@ export interface App {
 
 type Phase = 'starting' | 'ready' | 'draining';
 
-/** Puts the program together. Nothing is opened before `start`. */
-export function createApp({ config: initial, clock, log, version, newId, store = createMemoryStore() }: AppParts): App {
+/** Puts the program together. Nothing listens before `start`. @throws Error in one sentence if the store can't be opened as configured. */
+export async function createApp({ config: initial, clock, log, version, newId, store: given }: AppParts): Promise<App> {
   let config = initial;
   let phase: Phase = 'starting';
   let closing: Promise<void> | null = null;
   const { server } = initial;
   const metrics = new Metrics({ version, processMetrics: true });
   const observer = createObserver({ metrics, log });
+  const owner = newId();
+  const shared = { clock, random: Math.random, owner };
+  const opened = given === undefined ? await openStore(initial.store, { ...shared, observer: createStoreObserver({ metrics, log }) }) : openedStore(given);
+  const { store } = opened;
   const admission = createAdmission({
     policy: () => config.policy,
     store,
@@ -67,19 +74,18 @@ export function createApp({ config: initial, clock, log, version, newId, store =
     exactCounter: createExactCounter({ clock, onFault: (error) => observer.fault('exact_counting', error) }),
     observer,
     tracing: createTracing(version),
-    clock,
     newId,
-    owner: newId(),
-    random: Math.random,
+    ...shared,
   });
   const processor = createProcessor({ admission, clock, listen: server.extProc, tls: server.tls.extProc, maxBodyBytes: server.maxBodyBytes });
+  const exporter = exporterOf(admission, initial, shared, metrics);
   const status = (): Promise<StatusDocument> => statusOf(admission, config);
   const admin = createAdminServer({
     listen: parseAddress(server.admin) ?? { kind: 'tcp', host: '127.0.0.1', port: 0 },
     tls: server.tls.admin,
     token: initial.adminToken,
     clock,
-    health: () => ({ ready: phase === 'ready', draining: phase === 'draining' }),
+    health: () => ({ ready: phase === 'ready', draining: phase === 'draining', withoutStore: opened.health() === 'away' ? initial.store.onFailure : null }),
     metrics: () => metrics.text(),
     status,
     ledger: (limit) => store.recentEvents(limit),
@@ -87,10 +93,12 @@ export function createApp({ config: initial, clock, log, version, newId, store =
   });
   return {
     start: async () => {
+      await opened.start();
       await admission.learning.start();
       const extProcPort = await processor.start();
       const { text } = await admin.start();
       admission.reaper.start();
+      exporter?.start();
       phase = 'ready';
       return { extProcPort, admin: text };
     },
@@ -106,10 +114,22 @@ export function createApp({ config: initial, clock, log, version, newId, store =
     status,
     close: () => {
       phase = 'draining';
-      closing ??= shutDown({ processor, admin, admission, metrics, log, clock }, server.drainNoticeMs, server.drainTimeoutMs);
+      closing ??= shutDown({ processor, admin, admission, opened, exporter, metrics, log, clock }, server.drainNoticeMs, server.drainTimeoutMs);
       return closing;
     },
   };
+}
+
+type Shared = Pick<AppParts, 'clock'> & { readonly random: () => number; readonly owner: string };
+
+/** Null where the configuration names no file for the ledger. */
+function exporterOf({ store, observer }: Admission, { store: { ledger } }: Config, shared: Shared, metrics: Metrics): LedgerExporter | null {
+  const { file, maxBytes, keep } = ledger;
+  if (file === null) return null;
+  const onExported = (events: number): void => {
+    metrics.ledgerExported(events);
+  };
+  return new LedgerExporter({ ...shared, store, observer, sink: jsonLinesSink({ file, maxBytes, keep }), onExported });
 }
 
 async function statusOf({ store, templates, clock }: Admission, { policy }: Config): Promise<StatusDocument> {
@@ -123,12 +143,15 @@ interface Running {
   readonly processor: Processor;
   readonly admin: AdminServer;
   readonly admission: Admission;
+  readonly opened: OpenedStore;
+  /** Null: nothing is exported. */
+  readonly exporter: LedgerExporter | null;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;
 }
 
-async function shutDown({ processor, admin, admission, metrics, log, clock }: Running, noticeMs: number, timeoutMs: number): Promise<void> {
+async function shutDown({ processor, admin, admission, opened, exporter, metrics, log, clock }: Running, noticeMs: number, timeoutMs: number): Promise<void> {
   processor.markDraining();
   if (noticeMs > 0) await new Promise<void>((resume) => clock.after(noticeMs, resume));
   await processor.drain(timeoutMs);
@@ -137,9 +160,10 @@ async function shutDown({ processor, admin, admission, metrics, log, clock }: Ru
   admission.reaper.close();
   const givenUp = await admission.settlements.close();
   if (givenUp > 0) log.error('the store does not answer: leases were not settled', undefined, { leases: givenUp });
+  await exporter?.stop();
   await admission.learning.close();
   await admission.exactCounter.close();
-  await admission.store.close();
+  await opened.close();
   await admin.close();
   metrics.close();
   await log.close();

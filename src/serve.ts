@@ -20,7 +20,7 @@ export async function serve(configPath: string): Promise<Serving> {
   const loaded = await loadConfig(configPath);
   if (!loaded.ok) throw new Error(formatProblems(loaded.problems));
   const log = new Log({ level: loaded.config.logLevel, clock: systemClock, destination: fdDestination(systemClock) });
-  const app = createApp({ config: loaded.config, clock: systemClock, log, version: VERSION, newId: randomUUID });
+  const app = await createApp({ config: loaded.config, clock: systemClock, log, version: VERSION, newId: randomUUID });
   for (const warning of loaded.warnings) log.warn(warning);
   const unguard = tellUnhandled(process, app);
   const listening = await app.start();

@@ -1,12 +1,21 @@
 import type { Clock } from '../lib/clock.js';
 import type { LedgerEvent, TenantTotals } from '../domain/lease.js';
+import type { OnStoreFailure } from '../domain/store-settings.js';
 import { bearerMatches } from './bearer.js';
 import type { StatusDocument } from './status.js';
 import { buildUsage, dayOf, isPeriod } from './usage.js';
 
+/** Of the processor and of what it stands on. */
+export interface Health {
+  readonly ready: boolean;
+  readonly draining: boolean;
+  /** What holds while the shared store is away, as now; absent or null: it is there. */
+  readonly withoutStore?: OnStoreFailure | null;
+}
+
 /** What the routes read. */
 export interface AdminSources {
-  readonly health: () => { readonly ready: boolean; readonly draining: boolean };
+  readonly health: () => Health;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly status: () => Promise<StatusDocument>;
   /** The latest settled requests, oldest first; without it there is no `/ledger`. */
@@ -84,9 +93,12 @@ async function usageAnswer(usage: NonNullable<AdminSources['usage']>, query: URL
   return json(buildUsage(period, await usage(period), query.get('tenant')));
 }
 
-function readiness({ ready, draining }: { readonly ready: boolean; readonly draining: boolean }): AdminAnswer {
+/** A processor without its store still serves, unless it is told to refuse then: load balancers should go elsewhere. */
+function readiness({ ready, draining, withoutStore = null }: Health): AdminAnswer {
   if (draining) return say(503, 'draining');
-  return ready ? say(200, 'ready') : say(503, 'starting');
+  if (!ready) return say(503, 'starting');
+  if (withoutStore === null) return say(200, 'ready');
+  return withoutStore === 'closed' ? say(503, 'store away') : say(200, `ready, store away: ${withoutStore}`);
 }
 
 function eventsAsked(query: URLSearchParams): number {

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { SettleResult } from '../domain/lease.js';
+import type { OnStoreFailure } from '../domain/store-settings.js';
 import type { FaultKind, PassReason, RequestRecord } from '../domain/decision.js';
 import { usageLines } from '../domain/usage.js';
 import { BoundedLabels, NONE, OTHER } from './bounded-labels.js';
@@ -88,6 +89,12 @@ export class Metrics {
   readonly #settlements = this.#tally('settlements_total', 'Leases of this processor that were settled, by how the store took it.', ['result']);
   readonly #reaped = this.#counter('reaped_leases_total', 'Leases, of whichever processor, that this one settled for dead.', []);
   readonly #exported = this.#counter('ledger_events_exported_total', 'Events of the ledger that the sink has.', []);
+  readonly #storeConnected = this.#gauge('store_connected', 'Whether the connection to the shared store stands: 1 or 0.', []);
+  readonly #storeAway = this.#gauge('store_away', 'Whether requests are decided without the store: 1 or 0.', []);
+  readonly #decidedAway = this.#counter('decisions_without_store_total', 'Requests that were decided without the store, by how.', ['how']);
+  readonly #journalEntries = this.#gauge('journal_entries', 'Settlements that wait for the store.', []);
+  readonly #journalBytes = this.#gauge('journal_bytes', 'Size of those.', []);
+  readonly #journalDropped = this.#counter('journal_dropped_total', 'Settlements that were given up, for the journal was full.', []);
   readonly #decisionSeconds = this.#histogram('decision_seconds', 'Time to decide on a request.', null, FAST_SECONDS);
   readonly #storeSeconds = this.#histogram('store_seconds', 'Time of a call to the store.', 'op', FAST_SECONDS);
   readonly #ratio = this.#histogram('estimate_error_ratio', 'True prompt tokens / estimated prompt tokens.', 'model', RATIOS);
@@ -100,6 +107,7 @@ export class Metrics {
     for (const kind of Object.keys(FAULTS)) this.#faults.inc({ kind }, 0);
     for (const why of Object.keys(PASSES)) this.#unmetered.inc({ why }, 0);
     for (const result of Object.keys(SETTLEMENTS)) this.#settlements.add({ result }, 0);
+    for (const how of ['local', 'open', 'closed'] as const) this.#decidedAway.inc({ how }, 0);
     this.#lag = processMetrics ? this.#collectProcess() : null;
   }
 
@@ -143,6 +151,24 @@ export class Metrics {
 
   ledgerExported(events: number): void {
     this.#exported.inc(events);
+  }
+
+  storeConnected(yes: boolean): void {
+    this.#storeConnected.set(yes ? 1 : 0);
+  }
+
+  storeAway(yes: boolean): void {
+    this.#storeAway.set(yes ? 1 : 0);
+  }
+
+  decidedAway(how: OnStoreFailure): void {
+    this.#decidedAway.inc({ how });
+  }
+
+  journal({ entries, bytes }: { readonly entries: number; readonly bytes: number }, newlyDropped: number): void {
+    this.#journalEntries.set(entries);
+    this.#journalBytes.set(bytes);
+    this.#journalDropped.inc(newlyDropped);
   }
 
   fault(kind: FaultKind | 'telemetry'): void {

@@ -34,7 +34,7 @@ export async function startProcessor(yaml: string, store?: Store, clock: Clock =
     log.push(JSON.parse(line) as Record<string, unknown>);
   };
   const config = configOf(yaml);
-  const app = createApp({
+  const app = await createApp({
     config, clock, version: 'test', newId: randomUUID, ...(store === undefined ? {} : { store }),
     log: new Log({ level: 'info', clock: systemClock, destination: { write } }),
   });
