@@ -177,8 +177,8 @@ export const anyStep: fc.Arbitrary<Step> = fc.oneof(
 
 /** An exchange as it should be, with messages dropped, doubled or pushed in between. */
 export const disturbed: fc.Arbitrary<Step[]> = fc
-  .tuple(requestPlan, answerPlan, cuts, fc.boolean(), fc.array(fc.tuple(fc.nat(12), fc.oneof(anyStep, fc.constantFrom('drop' as const, 'double' as const, 'swap' as const))), { maxLength: 3 }))
-  .map(([request, plan, answerCuts, packed, changes]) => {
+  .tuple(requestPlan, answerPlan, cuts, fc.boolean(), fc.option(fc.nat(12)), fc.array(fc.tuple(fc.nat(12), fc.oneof(anyStep, fc.constantFrom('drop' as const, 'double' as const, 'swap' as const))), { maxLength: 3 }))
+  .map(([request, plan, answerCuts, packed, pauseAt, changes]) => {
     const { headers, bytes } = answer(plan, request.stream);
     const body = requestBody(request);
     const parts = pieces(bytes, answerCuts);
@@ -189,6 +189,7 @@ export const disturbed: fc.Arbitrary<Step[]> = fc
       { kind: 'response_headers', headers, end: false, details: 'via_upstream' },
       ...parts.map((part, i): Step => ({ kind: 'response_body', bytes: part, end: i === parts.length - 1 })),
     ];
+    if (pauseAt !== null) disturb(steps, 3 + (pauseAt % (steps.length - 2)), { kind: 'pause' });
     for (const [place, change] of changes) disturb(steps, place % steps.length, change);
     return steps;
   });
