@@ -18,13 +18,14 @@ export interface CircuitParts {
 
 /**
  * Whether it is worth asking the store. Opens after failures in a row; then probes, with growing pauses of random length (so that
- * processors do not come back all at once), until one is answered. Only a call of real work makes pauses short again: a store that
- * answers probes and nothing else is not probed ten times a second.
+ * processors do not come back all at once), until one is answered. Pauses begin short again only when the store was there for a while: one
+ * that answers probes and nothing else is not probed ten times a second.
  */
 export class Circuit {
   #failures = 0;
   #openSinceMs: number | null = null;
   #pauseMs = FIRST_PAUSE_MS;
+  #backSinceMs = -Infinity;
   #cancelTimer: CancelTimer | null = null;
   #closed = false;
 
@@ -41,14 +42,14 @@ export class Circuit {
 
   /** A call was answered. Late answers, to calls from before it opened, close nothing. */
   succeeded(): void {
-    if (this.isOpen) return;
-    this.#failures = 0;
-    this.#pauseMs = FIRST_PAUSE_MS;
+    if (!this.isOpen) this.#failures = 0;
   }
 
   failed(error: unknown): void {
     if (this.isOpen || ++this.#failures < FAILURES) return;
-    this.#openSinceMs = this.parts.clock.nowMs();
+    const nowMs = this.parts.clock.nowMs();
+    this.#openSinceMs = nowMs;
+    if (nowMs - this.#backSinceMs >= LONGEST_PAUSE_MS) this.#pauseMs = FIRST_PAUSE_MS;
     this.parts.onOpen(error);
     this.#probeLater();
   }
@@ -76,6 +77,7 @@ export class Circuit {
     if (sinceMs === null || this.#closed) return;
     this.#openSinceMs = null;
     this.#failures = 0;
-    this.parts.onClose(this.parts.clock.nowMs() - sinceMs);
+    this.#backSinceMs = this.parts.clock.nowMs();
+    this.parts.onClose(this.#backSinceMs - sinceMs);
   }
 }

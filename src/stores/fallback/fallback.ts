@@ -68,6 +68,7 @@ class Fallback implements FallbackStore {
       store, clock, journal,
       leases: this.#leases,
       share: this.#share,
+      levels: this.#levels,
       bounded: (call) => this.#counted(BACKGROUND_MS, call),
       isAway: () => this.#circuit.isOpen,
       onFault: (error) => { parts.observer.storeFault(error); },

@@ -4,6 +4,7 @@ import { UNITS_PER_TOKEN } from '../../quota/bucket.js';
 import { heldAmount, unrefusable } from './amounts.js';
 import { book, chooseCharged } from './booking.js';
 import type { Journal, JournalEntry } from './journal.js';
+import type { KnownLevels } from './known-levels.js';
 import type { OwnLease, OwnLeases } from './own-leases.js';
 import { ownTokens, type Excess, type OwnShare } from './own-share.js';
 import { inParallel } from './within.js';
@@ -19,6 +20,7 @@ export interface HomecomingParts {
   readonly journal: Journal;
   readonly leases: OwnLeases;
   readonly share: OwnShare;
+  readonly levels: KnownLevels;
   /** Runs a call in bounded time, and counts whether it was answered. */
   readonly bounded: <T>(call: () => Promise<T>) => Promise<T>;
   readonly isAway: () => boolean;
@@ -119,11 +121,13 @@ export class Homecoming {
 
   /** One that ends before it moved is booked as one that the store does not know. */
   async #move(lease: OwnLease): Promise<void> {
-    const { store, clock, leases, bounded } = this.parts;
+    const { store, clock, leases, levels, bounded } = this.parts;
     const { request, charges, outputTokens } = lease;
     if (leases.get(request.leaseId) === undefined) return;
     const held = charges.map((charge) => unrefusable({ ...charge, amount: charge.dimension === 'concurrency' ? charge.amount : heldAmount(charge, outputTokens ?? 0) }));
-    await bounded(() => store.reserve({ ...request, nowMs: clock.nowMs(), enforced: held, shadowed: [] }));
+    const nowMs = clock.nowMs();
+    const { levels: told } = await bounded(() => store.reserve({ ...request, nowMs, enforced: held, shadowed: [] }));
+    levels.learn(told, nowMs);
     lease.atStore = 'yes';
   }
 

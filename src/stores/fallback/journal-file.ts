@@ -6,7 +6,7 @@ import { readJournal, type JournalLine } from './journal-lines.js';
 
 /** What was written is on the disk itself at most so much later. */
 const SYNC_MS = 1_000;
-/** Written anew when more than this many times the journal's own bound was appended. */
+/** Written anew before it is longer than so many times the journal's own bound. */
 const COMPACT_FACTOR = 2;
 
 export interface JournalFileOptions {
@@ -79,7 +79,6 @@ class JournalFile implements JournalCopy {
 
   #append(line: string): void {
     this.#waiting.push(line);
-    this.#appended += line.length;
     if (this.#working) return;
     this.#working = true;
     this.#work = this.#writeAll();
@@ -90,7 +89,7 @@ class JournalFile implements JournalCopy {
     while (this.#waiting.length > 0) {
       const text = this.#waiting.join('');
       this.#waiting = [];
-      const whole = this.#live.size === 0 || this.#appended > COMPACT_FACTOR * this.options.bounds.maxBytes;
+      const whole = this.#live.size === 0 || this.#appended + text.length > COMPACT_FACTOR * this.options.bounds.maxBytes;
       await this.#guarded(whole ? () => this.#rewrite() : () => this.#write(text));
     }
     this.#working = false;
@@ -102,6 +101,7 @@ class JournalFile implements JournalCopy {
       return;
     }
     await this.#handle.appendFile(text);
+    this.#appended += text.length;
     this.#syncSoon();
   }
 
