@@ -67,6 +67,7 @@ export interface Asked {
 /** Tenants and limits, whose numbers change as reloads change them. */
 export class World {
   readonly #limits = new Map<string, Configured>();
+  #specs: readonly BucketSpec[] | null = null;
 
   constructor(private readonly random: Random) {
     for (const tenantId of TENANTS) for (const dimension of DIMENSIONS) this.#configure(tenantId, dimension);
@@ -74,7 +75,7 @@ export class World {
 
   /** Every bucket there may be, with its numbers of now. */
   get specs(): readonly BucketSpec[] {
-    return [...this.#limits.values()].map(({ spec }) => spec);
+    return (this.#specs ??= [...this.#limits.values()].map(({ spec }) => spec));
   }
 
   /** A reload changes one limit. */
@@ -103,6 +104,7 @@ export class World {
 
   #configure(tenantId: string, dimension: LimitDimension): void {
     const { random } = this;
+    this.#specs = null;
     const key = `${tenantId}/*:${dimension}`;
     const limit = dimension === 'concurrency' ? random.whole(1, 8) : dimension === 'requests' ? random.whole(1, 300) : random.whole(1, 60_000);
     const capacity = dimension === 'concurrency' ? limit : dimension === 'requests' ? random.whole(1, 20) : random.whole(200, 3_000);

@@ -1,24 +1,24 @@
 import type { BucketCharge, Level, Shortage } from '../../src/domain/lease.js';
 import type { BucketSpec } from '../../src/domain/store.js';
 
-const UNITS = 60_000n;
+const UNITS = 60_000;
 
-/** A bucket by the rules, in numbers of any size, with double-entry books of what went through it. */
+/** A bucket by the rules, with double-entry books of what went through it. Histories are so short that all numbers stay exact. */
 export class ModelBucket {
-  deficit = 0n;
+  deficit = 0;
   updatedMs: number;
   held = 0;
   limit: number;
   /** Mean duration of leases in eighths of a millisecond; 0: none known. */
-  mean = 0n;
+  mean = 0;
   /** Tokens: what was ever taken is settled, refunded or held. */
-  taken = 0n;
-  settled = 0n;
-  refunded = 0n;
-  inHand = 0n;
+  taken = 0;
+  settled = 0;
+  refunded = 0;
+  inHand = 0;
   /** Units that time gave back, and that were given back to a bucket that was full. */
-  refilled = 0n;
-  forgiven = 0n;
+  refilled = 0;
+  forgiven = 0;
 
   constructor(
     readonly tenantId: string,
@@ -30,9 +30,8 @@ export class ModelBucket {
     this.updatedMs = nowMs;
   }
 
-  deficitAt(limit: number, nowMs: number): bigint {
-    const back = BigInt(Math.max(0, nowMs - this.updatedMs)) * BigInt(limit);
-    return this.deficit > back ? this.deficit - back : 0n;
+  deficitAt(limit: number, nowMs: number): number {
+    return this.deficit === 0 ? 0 : Math.max(0, this.deficit - Math.max(0, nowMs - this.updatedMs) * limit);
   }
 
   /** Time passes up to now, at a rate. */
@@ -47,16 +46,16 @@ export class ModelBucket {
   change(tokens: number, nowMs: number): void {
     if (tokens === 0) return;
     this.passTo(nowMs, this.limit);
-    const after = this.deficit + BigInt(tokens) * UNITS;
-    this.deficit = after > 0n ? after : 0n;
-    if (after < 0n) this.forgiven -= after;
-    if (tokens > 0) this.taken += BigInt(tokens);
-    else this.refunded -= BigInt(tokens);
+    const after = this.deficit + tokens * UNITS;
+    this.deficit = Math.max(0, after);
+    if (after < 0) this.forgiven -= after;
+    if (tokens > 0) this.taken += tokens;
+    else this.refunded -= tokens;
   }
 
   /** A lease takes a place. What was learned is void when all were free for a minute. */
   occupy(nowMs: number): void {
-    if (this.held === 0 && nowMs - this.updatedMs >= 60_000) this.mean = 0n;
+    if (this.held === 0 && nowMs - this.updatedMs >= 60_000) this.mean = 0;
     this.held++;
   }
 
@@ -67,36 +66,34 @@ export class ModelBucket {
 
   learn(durationMs: number): void {
     if (!this.isPlaces) return;
-    const duration = BigInt(durationMs);
-    this.mean = this.mean === 0n ? (duration > 0n ? duration : 1n) * 8n : this.mean + duration - this.mean / 8n;
+    this.mean = this.mean === 0 ? Math.max(1, durationMs) * 8 : this.mean + durationMs - Math.floor(this.mean / 8);
   }
 
   get isUncharged(): boolean {
-    return this.held === 0 && this.deficit === 0n;
+    return this.held === 0 && this.deficit === 0;
   }
 
   /** Invariant 1, and that the level is what the books say. */
   check(key: string): void {
     if (this.taken !== this.settled + this.refunded + this.inHand) throw new Error(`${key}: taken is not settled, refunded or held`);
     const owed = (this.settled + this.inHand) * UNITS - this.refilled + this.forgiven;
-    if (owed !== this.deficit) throw new Error(`${key}: the level is not what the books say`);
+    if (owed !== this.deficit || !Number.isSafeInteger(this.refilled)) throw new Error(`${key}: the level is not what the books say`);
   }
 }
 
 export function levelOf(bucket: ModelBucket | undefined, { key, tenantId, dimension, limit, capacity }: BucketSpec, nowMs: number): Level {
-  const common = { key, tenantId, dimension, limit, capacity };
-  if (dimension === 'concurrency') return { ...common, remaining: capacity - (bucket?.held ?? 0), resetMs: 0 };
-  const deficit = bucket?.deficitAt(limit, nowMs) ?? 0n;
-  return { ...common, remaining: capacity - Number(up(deficit, UNITS)), resetMs: Number(up(deficit, BigInt(limit))) };
+  if (dimension === 'concurrency') return { key, tenantId, dimension, limit, capacity, remaining: capacity - (bucket?.held ?? 0), resetMs: 0 };
+  const deficit = bucket?.deficitAt(limit, nowMs) ?? 0;
+  return { key, tenantId, dimension, limit, capacity, remaining: capacity - up(deficit, UNITS), resetMs: up(deficit, limit) };
 }
 
 /** Until a charge fits; 0 if it does. */
 export function waitOf(bucket: ModelBucket | undefined, charge: BucketCharge, nowMs: number): number {
   if (bucket === undefined) return 0;
   if (charge.dimension === 'concurrency') return placeWait(bucket, charge.capacity);
-  const room = BigInt(charge.capacity - charge.amount) * UNITS;
+  const room = (charge.capacity - charge.amount) * UNITS;
   const deficit = bucket.deficitAt(charge.limit, nowMs);
-  return deficit <= room ? 0 : Number(up(deficit - room, BigInt(charge.limit)));
+  return deficit <= room ? 0 : up(deficit - room, charge.limit);
 }
 
 /** The longest wait of those that do not fit; the first of equals. */
@@ -114,11 +111,11 @@ export function shortageOf(buckets: ReadonlyMap<string, ModelBucket>, charges: r
 
 function placeWait(bucket: ModelBucket, capacity: number): number {
   if (bucket.held < capacity) return 0;
-  const mean = bucket.mean === 0n ? 8_000n : bucket.mean;
-  const wait = Number(up(mean * BigInt(bucket.held - capacity + 1), BigInt(bucket.held) * 8n));
+  const mean = bucket.mean === 0 ? 8_000 : bucket.mean;
+  const wait = up(mean * (bucket.held - capacity + 1), bucket.held * 8);
   return Math.min(60_000, Math.max(100, wait));
 }
 
-function up(a: bigint, b: bigint): bigint {
-  return (a + b - 1n) / b;
+function up(a: number, b: number): number {
+  return Math.floor((a + b - 1) / b);
 }

@@ -28,8 +28,8 @@ export type Booked = Figures & Pick<LedgerEvent, 'leaseId' | 'corrects' | 'outco
 const NOTHING: Figures = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
 
 /**
- * What a store must answer, written from the contract and the design, not from any store's code: nothing is ever forgotten, numbers
- * are of any size, and each bucket keeps books.
+ * What a store must answer, written from the contract and the design, not from any store's code: nothing is ever forgotten, and each
+ * bucket keeps books.
  */
 export class StoreModel {
   readonly leases = new Map<string, ModelLease>();
@@ -123,7 +123,7 @@ export class StoreModel {
   isIdle(tenantId: string, atMs: number): boolean {
     for (const { request } of this.running) if (request.tenantId === tenantId) return false;
     for (const bucket of this.buckets.values()) {
-      if (bucket.tenantId === tenantId && (bucket.held > 0 || bucket.deficitAt(bucket.limit, Math.floor(atMs)) > 0n)) return false;
+      if (bucket.tenantId === tenantId && (bucket.held > 0 || bucket.deficitAt(bucket.limit, Math.floor(atMs)) > 0)) return false;
     }
     return true;
   }
@@ -135,11 +135,11 @@ export class StoreModel {
 
   /** Invariant 1, and that what leases hold is what the buckets say. */
   check(): void {
-    const held = new Map<ModelBucket, bigint>();
-    for (const { entries } of this.running) for (const { bucket, amount } of entries) held.set(bucket, (held.get(bucket) ?? 0n) + BigInt(amount));
+    const held = new Map<ModelBucket, number>();
+    for (const { entries } of this.running) for (const { bucket, amount } of entries) held.set(bucket, (held.get(bucket) ?? 0) + amount);
     for (const [key, bucket] of this.buckets) {
       bucket.check(key);
-      if (bucket.inHand !== (held.get(bucket) ?? 0n)) throw new Error(`${key}: leases do not hold what the books say`);
+      if (bucket.inHand !== (held.get(bucket) ?? 0)) throw new Error(`${key}: leases do not hold what the books say`);
     }
   }
 
@@ -176,8 +176,8 @@ export class StoreModel {
     if (again) {
       bucket.occupy(nowMs);
       // What others had settled is in hand again.
-      bucket.settled -= BigInt(entry.amount);
-      bucket.inHand += BigInt(entry.amount);
+      bucket.settled -= entry.amount;
+      bucket.inHand += entry.amount;
     }
     this.#bring(entry, grows ? Math.max(least, charge.inputAmount + outputTokens) : least, nowMs);
   }
@@ -186,7 +186,7 @@ export class StoreModel {
   #bring(entry: Entry, amount: number, nowMs: number): void {
     const more = amount - entry.amount;
     entry.bucket.change(more, nowMs);
-    entry.bucket.inHand += BigInt(more);
+    entry.bucket.inHand += more;
     entry.amount = amount;
   }
 
@@ -196,12 +196,12 @@ export class StoreModel {
     for (const entry of lease.entries) {
       const { bucket } = entry;
       if (!wasRunning) {
-        bucket.settled -= BigInt(entry.amount);
-        bucket.inHand += BigInt(entry.amount);
+        bucket.settled -= entry.amount;
+        bucket.inHand += entry.amount;
       }
       this.#bring(entry, truth === null ? 0 : truthOf(entry.charge, truth), nowMs);
-      bucket.inHand -= BigInt(entry.amount);
-      bucket.settled += BigInt(entry.amount);
+      bucket.inHand -= entry.amount;
+      bucket.settled += entry.amount;
       if (wasRunning) bucket.leave(nowMs);
     }
   }

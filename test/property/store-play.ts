@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Consumption, LedgerEvent, ReserveRequest, ReserveResult, SettleResult } from '../../src/domain/lease.js';
+import type { Consumption, Level, LedgerEvent, ReserveRequest, ReserveResult, SettleResult } from '../../src/domain/lease.js';
 import type { Renewal, Store, StoredEvent } from '../../src/domain/store.js';
 import { draft, event } from '../conformance/store-builders.js';
 import { Random, TENANTS, World } from './history-world.js';
@@ -57,7 +57,7 @@ class History {
   #nowMs = T0;
   #latestMs = T0;
   #ids = 0;
-  #before: readonly number[] = [];
+  #before: readonly Level[] = [];
   #what = '';
   #at = 0;
 
@@ -107,7 +107,7 @@ class History {
     const expected = await this.#ask(request, owner);
     if (expected.kind !== 'reserved') return this.#checkRefusal(expected, request);
     this.#checkNoOvershoot(expected, request);
-    this.#known.set(leaseId, { id: leaseId, request, owner, silent: false, outputTokens: 0, endedAtMs: null });
+    this.#known.set(leaseId, { id: leaseId, request, owner, silent: this.#random.chance(0.1), outputTokens: 0, endedAtMs: null });
   }
 
   async #reserveAgain(): Promise<void> {
@@ -195,7 +195,7 @@ class History {
   async #reconfigure(): Promise<void> {
     this.#world.reconfigure();
     this.#note('reconfigure', 'configured');
-    this.#before = await this.#levels(this.stores[0]!);
+    await Promise.resolve();
   }
 
   /** What is asked only now and then. */
@@ -236,11 +236,11 @@ class History {
     for (const one of this.#model.events.splice(0)) this.#queue(one);
     const totals = this.#model.totals('all');
     const levels = this.#model.levels(this.#world.specs, this.#nowMs);
-    this.#before = levels.flatMap(({ remaining, resetMs }) => [remaining, resetMs]);
+    this.#before = levels;
     for (const played of this.stores) {
       const told = await of(played, this.#at).snapshot(this.#world.specs, this.#nowMs);
       this.#same(played.name, told.leases, this.#model.running.size);
-      this.#same(played.name, told.levels, levels);
+      if (!sameLevels(told.levels, levels)) this.#same(played.name, told.levels, levels);
       this.#same(played.name, told.totals, totals);
     }
     this.#forget();
@@ -276,8 +276,7 @@ class History {
 
   /** Invariant 4: what a refusal tells is what was so before it. */
   #checkRefusal(result: ReserveResult, request: ReserveRequest): void {
-    const after = this.#model.levels(this.#world.specs, this.#nowMs).flatMap(({ remaining, resetMs }) => [remaining, resetMs]);
-    this.#assert(isDeepStrictEqual(after, this.#before), `the refusal of ${request.leaseId} changed a level`);
+    this.#assert(sameLevels(this.#model.levels(this.#world.specs, this.#nowMs), this.#before), `the refusal of ${request.leaseId} changed a level`);
     this.#assert(result.levels.length === request.enforced.length + request.shadowed.length, 'levels are missing');
   }
 
@@ -309,11 +308,6 @@ class History {
   #moveClock(ms: number): void {
     this.#nowMs = Math.max(this.#nowMs + ms, this.#latestMs - MAX_BEHIND_MS);
     this.#latestMs = Math.max(this.#latestMs, this.#nowMs);
-  }
-
-  async #levels(played: Played): Promise<readonly number[]> {
-    const { levels } = await of(played, 0).snapshot(this.#world.specs, this.#nowMs);
-    return levels.flatMap(({ remaining, resetMs }) => [remaining, resetMs]);
   }
 
   /** Ended leases are known for a while only: asked of later, stores may differ. */
@@ -362,6 +356,16 @@ function of(played: Played, processor: number): Store {
 
 function line(kind: 'input' | 'output', tokens: number): LedgerEvent['lines'][number] {
   return { model: 'm', serviceTier: null, kind, tokens };
+}
+
+/** As `isDeepStrictEqual` tells, at a tenth of its cost. */
+function sameLevels(told: readonly Level[], expected: readonly Level[]): boolean {
+  return told.length === expected.length && told.every((level, i) => sameLevel(level, expected[i]!));
+}
+
+function sameLevel(a: Level, b: Level): boolean {
+  const same = a.remaining === b.remaining && a.resetMs === b.resetMs && a.limit === b.limit && a.capacity === b.capacity;
+  return same && a.key === b.key && a.tenantId === b.tenantId && a.dimension === b.dimension;
 }
 
 /** A stored event as far as it is compared; its lines must come to its figures. */
