@@ -19,6 +19,8 @@ export class Lease implements RunningLease {
   #rewrites = false;
   #unreadable = false;
   #ended = false;
+  /** Output as it was counted last, and of how many pieces: a stream that is silent is not counted again. */
+  #counted = { pieces: 0, tokens: 0 };
 
   constructor(
     private readonly admission: Admission,
@@ -45,7 +47,9 @@ export class Lease implements RunningLease {
     const reading = this.#reader?.reading;
     if (reading?.sawOutput !== true) return 0;
     const told = reading.usage?.outputTokens ?? 0;
-    return told > 0 ? told : this.admission.estimator.countOutput(this.admitted.facts.model, reading.output, reading.outputPieces);
+    if (told > 0) return told;
+    if (reading.outputPieces !== this.#counted.pieces) this.#counted = { pieces: reading.outputPieces, tokens: this.#count(reading) };
+    return this.#counted.tokens;
   }
 
   /** Whether the client gets other bytes than the upstream sent. */
@@ -104,6 +108,10 @@ export class Lease implements RunningLease {
     this.#teach(charge);
     // One that was cut is rarely readable, and nobody's fault.
     if (whole && this.#reader?.reading.unreadable === true) this.admission.observer.fault('response_unreadable', null);
+  }
+
+  #count({ output, outputPieces }: ResponseReading): number {
+    return this.admission.estimator.countOutput(this.admitted.facts.model, output, outputPieces);
   }
 
   #close(): boolean {
