@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { BucketCharge } from '../../src/domain/lease.js';
 import { LEASE_MS, type Store } from '../../src/domain/store.js';
+import { handedCase } from '../support/handed.js';
 import { charge, draft, event, request, used } from './store-builders.js';
 import { T0, reapFor } from './store-under-test.js';
 
@@ -142,6 +143,24 @@ export function describeSharedStore(name: string, makeStores: MakeSharedStores):
       const refusals = await Promise.all(stores.map((store, i) => ask(store, `b${i}`)));
       expect(refusals.map(({ kind }) => kind)).toEqual(stores.map(() => 'refused'));
       for (const store of stores) expect((await store.snapshot(levels, T0)).levels.map((level) => level.remaining)).toEqual([9, 990, 0]);
+    });
+
+    handedCase('BerriAI/litellm#16011', async ({ input, expected }) => {
+      const { concurrent } = input['limit'] as { concurrent: number };
+      const places = charge('concurrency', { limit: concurrent });
+      const waiting = numbers(30);
+      let served = 0;
+      let most = 0;
+      for (let left: readonly number[] = waiting; left.length > 0; ) {
+        const answers = await Promise.all(left.map((i) => stores[i % stores.length]!.reserve(request(`l${i}`, T0, [places]))));
+        const admitted = left.filter((_, k) => answers[k]!.kind === 'reserved');
+        most = Math.max(most, admitted.length);
+        await Promise.all(admitted.map((i) => settle(stores[i % stores.length]!, `l${i}`, 1, 1)));
+        served += admitted.length;
+        left = left.filter((i) => !admitted.includes(i));
+      }
+      expect([most, served]).toEqual([expected['upstream_max_concurrent'], 30]);
+      for (const store of stores) expect(await remaining(store, places)).toBe(concurrent);
     });
 
     test('what one learned all know; of two states the one of more observations stays', async () => {

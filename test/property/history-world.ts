@@ -83,6 +83,13 @@ export class World {
     this.#configure(this.random.pick(TENANTS), this.random.pick(DIMENSIONS));
   }
 
+  /** A reload that gives a bucket this rate. */
+  setLimit(key: string, limit: number): void {
+    const known = this.#limits.get(key);
+    if (known !== undefined) this.#limits.set(key, { ...known, spec: { ...known.spec, limit } });
+    this.#specs = null;
+  }
+
   /** What a random request is charged to. */
   ask(): Asked {
     const tenantId = this.random.pick(TENANTS);

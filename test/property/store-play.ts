@@ -231,8 +231,22 @@ class History {
     return left;
   }
 
+  /**
+   * A store may forget a bucket once it is full at the rate that it last heard of. A reload that lowers the rate of one that might be
+   * forgotten is taken back: of its past nobody could tell.
+   */
+  #keepRates(): void {
+    for (const { key, limit } of this.#world.specs) {
+      const bucket = this.#model.buckets.get(key);
+      if (bucket === undefined || bucket.isPlaces || bucket.held > 0 || limit >= bucket.limit) continue;
+      const mayBeForgotten = bucket.deficitAt(bucket.limit, this.#latestMs) === 0;
+      if (mayBeForgotten && bucket.deficitAt(limit, this.#nowMs) > 0) this.#world.setLimit(key, bucket.limit);
+    }
+  }
+
   async #checkAll(): Promise<void> {
     this.#model.check();
+    this.#keepRates();
     for (const one of this.#model.events.splice(0)) this.#queue(one);
     const totals = this.#model.totals('all');
     const levels = this.#model.levels(this.#world.specs, this.#nowMs);

@@ -186,4 +186,41 @@ describe('handed cases: concurrency', () => {
     await note();
     expect(inFlight).toEqual(expected['in_flight_after_each']);
   });
+
+  handedCase('BerriAI/litellm#20256', async ({ input, expected }) => {
+    const places = input.limit['concurrent']!;
+    const desk = new Desk([limit('concurrency', places), limit('tokens', 100_000)]);
+    // Whatever the upstream did (502, 504, a reset, a time-out), it ends as a settlement of nothing, or of what was seen until then.
+    const admitted = await Promise.all(repeat(places).map(() => desk.ask(demand(100, 100))));
+    expect((await desk.ask(demand(1, 1))).status).toBe(429);
+    for (const [i, { id }] of admitted.entries()) await desk.end(id, 0, i < 6 ? 0 : 5);
+    expect(places - (await desk.remaining())).toBe(expected['in_flight']);
+    expect((await desk.ask(demand(1, 1))).status).toBe(expected['request_11']);
+  });
+
+  handedCase('BerriAI/litellm#27955', async ({ input, expected }) => {
+    const desk = new Desk([limit('concurrency', input.limit['concurrent']!)]);
+    const { id } = await desk.ask(demand(100, 4_000));
+    await desk.store.renew([{ leaseId: id, outputTokens: 2 }], desk.nowMs);
+    await desk.end(id, 100, 2);
+    // A second end of the same stream frees no second place.
+    await desk.store.cancel(id, desk.nowMs);
+    desk.nowMs += 1_000;
+    const next = await desk.ask(demand(1, 1));
+    expect(next.status).toBe((expected['statuses'] as readonly unknown[])[2]);
+    expect((await desk.ask(demand(1, 1))).status).toBe(429);
+    await desk.end(next.id, 1, 1);
+    expect((await desk.store.snapshot([], desk.nowMs)).leases).toBe(expected['in_flight_at_end']);
+  });
+
+  test('BerriAI/litellm#27955, the client and its processor both gone: the place is free when the lease has run out', async () => {
+    const desk = new Desk([limit('concurrency', 1)]);
+    await desk.ask(demand(100, 4_000));
+    for (let second = 0; second < 10; second++) {
+      expect((await desk.ask(demand(1, 1))).status).toBe(429);
+      desk.nowMs += 1_000;
+      await desk.store.reap(desk.nowMs);
+    }
+    expect((await desk.ask(demand(1, 1))).status).toBe(200);
+  });
 });
