@@ -14,7 +14,7 @@ import { passGates } from './gates.js';
 import type { RequestHead } from './head.js';
 import type { KeyId } from './identify.js';
 import { requestLabels } from './labels.js';
-import { ledgerDraft } from './record.js';
+import { ledgerDraft } from './ledger-event.js';
 
 /** Who asks, by which API, under which policy. */
 export interface Subject {

@@ -5,8 +5,9 @@ import { chargeFor, type Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
 import { isStreamed } from './edits.js';
 import type { ResponseHead } from './head.js';
+import { ledgerEvent, type Answered } from './ledger-event.js';
 import type { RunningLease } from './renewals.js';
-import { isRefusedInShadow, ledgerEvent, type Answered, type RecordDraft } from './record.js';
+import { isRefusedInShadow, type RecordDraft } from './record.js';
 
 const NOTHING = Buffer.alloc(0);
 

@@ -1,13 +1,10 @@
 import type { DecisionLabel, DecisionReason, PassReason, RequestLabels, RequestRecord } from '../domain/decision.js';
-import type { LedgerEvent } from '../domain/lease.js';
 import type { Api } from '../domain/request.js';
 import type { Tenant } from '../domain/tenant.js';
 import { reasonOf, type Refusal } from '../domain/refusal.js';
-import { NO_USAGE, usageLines, type UsageLine } from '../domain/usage.js';
 import { limitName } from '../quota/shortage.js';
 import type { Charge } from './charge.js';
-import type { Admitted, Subject } from './deciding.js';
-import type { Demand } from './gates.js';
+import type { Admitted } from './deciding.js';
 import type { KeyId } from './identify.js';
 
 /** Gathers what is told about a request when it is over. */
@@ -101,60 +98,6 @@ export function decidedRefused(refusal: Refusal): Decided {
 export function decidedPassed(why: PassReason, wouldRefuse: Refusal | null): Decided {
   if (wouldRefuse !== null) return { decision: 'would_refuse', reason: reasonOf(wouldRefuse), refusal: wouldRefuse };
   return { decision: 'passed', reason: why, refusal: null };
-}
-
-/** What an answer told of who made it. */
-export interface Answered {
-  readonly model: string | null;
-  readonly serviceTier: string | null;
-  /** Its own bill, where it names several models. */
-  readonly lines: readonly UsageLine[] | null;
-}
-
-/** What is known of a request before it is admitted. */
-export type Asked = Pick<Demand, 'facts' | 'prompt' | 'output'> & {
-  readonly labels: RequestLabels;
-  readonly decision: LedgerEvent['decision'];
-};
-
-/** Of an answer that nobody saw. */
-const UNANSWERED: Answered = { model: null, serviceTier: null, lines: null };
-
-/** What the ledger keeps of a request that nobody settles: its prompt, and no output yet. */
-export function ledgerDraft(subject: Subject, asked: Asked, nowMs: number): LedgerEvent {
-  const usage = { ...NO_USAGE, inputTokens: Math.ceil(asked.prompt.tokens) };
-  return ledgerEvent(subject, asked, { outcome: 'abandoned', usage, estimated: true, teaches: false }, UNANSWERED, nowMs);
-}
-
-/** What the ledger keeps of a settled request. */
-export function ledgerEvent(subject: Subject, asked: Asked, charge: Charge, answered: Answered, nowMs: number): LedgerEvent {
-  const { usage } = charge;
-  return {
-    leaseId: subject.id,
-    requestId: subject.id,
-    tenantId: subject.tenant.id,
-    parentId: subject.tenant.parentId,
-    keyId: subject.keyId,
-    api: subject.api.api,
-    model: asked.facts.model,
-    pool: null,
-    node: null,
-    session: asked.labels.session,
-    costNanoUsd: null,
-    decision: asked.decision,
-    outcome: charge.outcome,
-    estimated: charge.estimated,
-    corrects: false,
-    lines: answered.lines ?? usageLines(usage, answered.model ?? asked.facts.model, answered.serviceTier),
-    inputTokens: usage.inputTokens,
-    cachedInputTokens: usage.cachedInputTokens,
-    outputTokens: usage.outputTokens,
-    reasoningTokens: usage.reasoningTokens,
-    reservedInputTokens: Math.ceil(asked.prompt.tokens),
-    reservedOutputTokens: Math.ceil(asked.output.reservedTokens),
-    startedAtMs: Math.floor(subject.startedAtMs),
-    settledAtMs: Math.floor(nowMs),
-  };
 }
 
 /** Facts for Envoy's access log (dynamic metadata, namespace `tokenweir`). */
