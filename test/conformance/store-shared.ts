@@ -182,6 +182,25 @@ export function describeSharedStore(name: string, makeStores: MakeSharedStores):
       for (const store of stores) expect((await store.pendingEvents(10)).map(({ event: one }) => one.leaseId)).toEqual(['b']);
     });
 
+    test('an event right after the last one was acknowledged by another is told to all', async () => {
+      const run = async (id: string) => {
+        await first.reserve(leased(id, 'p1'));
+        await settle(first, id, 1, 1);
+      };
+      await run('a');
+      await second.acknowledgeEvents(await second.pendingEvents(10));
+      await run('b');
+      for (const store of stores) expect((await store.pendingEvents(10)).map(({ event: one }) => one.leaseId)).toEqual(['b']);
+    });
+
+    test('a lease right after another processor saw that none was left is settled by that one too', async () => {
+      await first.reserve(leased('a', 'p1'));
+      await settle(first, 'a', 1, 1);
+      expect(await second.reap(T0)).toBe(0);
+      await first.reserve(leased('b', 'p1'));
+      expect(await reapFor(second, T0, LEASE_MS)).toBe(1);
+    });
+
     test('all count each other', async () => {
       const counts: number[] = [];
       for (const [i, store] of stores.entries()) counts.push(await store.heartbeat(`p${i}`, T0));
