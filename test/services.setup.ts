@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node';
 import { resolveEnvoy } from '../src/services/resolve.js';
+import { redisBinary } from './support/redis-binary.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -8,9 +9,10 @@ declare module 'vitest' {
   }
 }
 
-/** Finds or installs Envoy before the first test that needs it. Fails loudly: these tests are never skipped. */
+/** Finds or installs Envoy and Redis before the first test that needs them. Fails loudly: these tests are never skipped. */
 export default async function setup(project: TestProject): Promise<void> {
   const envoy = await resolveEnvoy({ progress: (line) => process.stdout.write(`${line}\n`) });
   process.stdout.write(`Envoy ${envoy.version ?? ''} (${envoy.from})\n`);
+  process.stdout.write(`Redis (${await redisBinary()})\n`);
   project.provide('envoyPath', envoy.path);
 }

@@ -176,9 +176,10 @@ describe('Sentinels', () => {
 
   test('after a fail-over the same connection goes on with the new master, which knows the leases', async () => {
     const sentinels = ending(await startSentinels());
-    const store = storeOf(await connected(`store: ${sentinels.url}`));
+    const connection = await connected(`store: ${sentinels.url}`);
+    const store = storeOf(connection);
     await store.reserve(one('acme', 'a'));
-    await until(async () => (await store.snapshot([], T0)).leases === 1);
+    await connection.client.wait(1, 1_000);
     await sentinels.master.kill();
     await until(async () => (await store.reserve(one('acme', 'b'))).kind === 'reserved');
     expect(await sentinels.masterPort()).toBe(sentinels.replica.port);

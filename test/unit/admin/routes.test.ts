@@ -28,7 +28,10 @@ describe('admin routes (point 8)', () => {
       { ready: false, draining: false, status: 503, body: 'starting\n' },
       { ready: true, draining: false, status: 200, body: 'ready\n' },
       { ready: true, draining: true, status: 503, body: 'draining\n' },
-    ];
+      { ready: true, draining: false, withoutStore: 'local', status: 200, body: 'ready, store away: local\n' },
+      { ready: true, draining: false, withoutStore: 'open', status: 200, body: 'ready, store away: open\n' },
+      { ready: true, draining: false, withoutStore: 'closed', status: 503, body: 'store away\n' },
+    ] as const;
     for (const { status, body, ...state } of states) {
       const { ask } = router({ health: () => state });
       expect(await ask('/readyz')).toMatchObject({ status, body });

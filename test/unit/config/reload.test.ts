@@ -79,6 +79,13 @@ test('another admin token needs a restart too', async () => {
   expect(result.ok && [result.config.adminToken, result.warnings.at(-1)]).toEqual([null, 'the admin token changed: this needs a restart and is ignored until then']);
 });
 
+test('another store needs a restart too', async () => {
+  const watch = await start(new VirtualClock());
+  await writeFile(path, 'store: redis://127.0.0.1\n');
+  const result = await watch.reload();
+  expect(result.ok && [result.config.store.address, result.warnings.at(-1)]).toEqual([{ kind: 'memory' }, 'the store changed: this needs a restart and is ignored until then']);
+});
+
 test('reloads run one after the other, and none tells anything after close', async () => {
   const watch = await start(new VirtualClock());
   const both = [watch.reload(), watch.reload()];
