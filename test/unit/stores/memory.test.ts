@@ -82,6 +82,32 @@ describe('memory stays level', () => {
     expect(await store.cancel('first', 2_200_000)).toBe('unknown');
   });
 
+  test('reaped leases are remembered for a day, and only as many as ended ones', async () => {
+    const store = createMemoryStore({ endedLeases: 5 });
+    const die = async (id: string, fromMs: number) => {
+      await store.reserve(request(id, fromMs, []));
+      for (let ms = 1_000; ms <= 10_000; ms += 1_000) await store.reap(fromMs + ms);
+    };
+    await die('first', 1_000_000);
+    await die('second', 1_000_000 + 86_380_000);
+    expect(await store.settle('first', used(1, 1), event('first'), 1_000_000 + 86_390_000)).toBe('corrected');
+    for (let i = 0; i < 12; i++) await die(`n${i}`, 90_000_000 + i * 10_000);
+    expect(await store.settle('second', used(1, 1), event('second'), 91_000_000)).toBe('unknown');
+    expect(await store.settle('n11', used(1, 1), event('n11'), 91_000_000)).toBe('corrected');
+  });
+
+  test('a bucket that was forgotten since its lease was reaped is charged the difference all the same', async () => {
+    const store = createMemoryStore();
+    const tpm = charge('tokens', { limit: 600, amount: 100, inputAmount: 100 });
+    await store.reserve(request('a', 0, [tpm]));
+    await store.renew([{ leaseId: 'a', outputTokens: 0 }], 0);
+    for (let ms = 1_000; ms <= 10_000; ms += 1_000) await store.reap(ms);
+    for (let i = 0; i < 20; i++) await store.reserve(request(`other${i}`, 1_000_000, [], [], 'other'));
+    await store.settle('a', used(250, 50), event('a'), 1_000_000);
+    expect((await store.snapshot([tpm], 1_000_000)).levels[0]!.remaining).toBe(300);
+    expect(await store.isIdle('acme', 1_000_000)).toBe(false);
+  });
+
   test('totals of tenants that hold nothing are forgotten above the bound only', async () => {
     const store = createMemoryStore({ maxTenants: 100 });
     for (let i = 0; i < 2_000; i++) {
