@@ -4,7 +4,7 @@ import { MAX_TOKENS } from '../../quota/bucket.js';
 import { trueAmount, unrefusable } from './amounts.js';
 import type { JournalEntry, SettleEntry } from './journal.js';
 
-/** Stores remember the end of a lease for ten minutes at least. After this, a lost answer is looked for in the ledger. */
+/** Stores remember the end of a lease for ten minutes at least. An answer that was lost longer ago is looked for in the ledger. */
 const REMEMBERED_MS = 540_000;
 /** How far back in the ledger. */
 const LOOK_BACK = 10_000;
@@ -32,8 +32,16 @@ export function chooseCharged(entries: readonly SettleEntry[], ownTokens: Map<st
   }
 }
 
+/** Leases in the store's ledger, read when first asked for, and once. */
+export function ledgerOf(store: Store): Ledger {
+  let leases: Promise<ReadonlySet<string>> | null = null;
+  return () => (leases ??= store.recentEvents(LOOK_BACK).then((events) => new Set(events.map(({ leaseId }) => leaseId))));
+}
+
+export type Ledger = () => Promise<ReadonlySet<string>>;
+
 /** Books an entry, once, however often this is called. Rejects if the store does not take it. */
-export async function book(store: Store, entry: JournalEntry, nowMs: number): Promise<SettleResult> {
+export async function book(store: Store, entry: JournalEntry, ledger: Ledger, nowMs: number): Promise<SettleResult> {
   const { leaseId } = entry;
   if (entry.kind === 'cancel') return store.cancel(leaseId, nowMs);
   const { triedMs } = entry;
@@ -41,16 +49,10 @@ export async function book(store: Store, entry: JournalEntry, nowMs: number): Pr
   if (entry.atStore !== 'no' || triedMs !== null) {
     const result = await store.settle(leaseId, entry.consumed, entry.event, nowMs);
     if (result !== 'unknown') return result;
-    if (triedMs !== null && nowMs - triedMs >= REMEMBERED_MS && (await isInLedger(store, leaseId))) return 'already_ended';
+    if (triedMs !== null && nowMs - triedMs >= REMEMBERED_MS && (await ledger()).has(leaseId)) return 'already_ended';
   }
   await store.reserve({ ...entry, nowMs, enforced: bookingCharges(entry), shadowed: [], draft: entry.event });
   return store.settle(leaseId, entry.consumed, entry.event, nowMs);
-}
-
-/** An answer that was lost so long ago that the store itself does not remember may show in its ledger. */
-async function isInLedger(store: Store, leaseId: string): Promise<boolean> {
-  const events = await store.recentEvents(LOOK_BACK);
-  return events.some((event) => event.leaseId === leaseId);
 }
 
 /** What is charged, and for every tenant whose bucket was charged a place nobody waits for: its totals are to have the request too. */

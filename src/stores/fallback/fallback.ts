@@ -5,7 +5,7 @@ import { Generations } from '../generations.js';
 import { saneConsumption } from '../ledger-entries.js';
 import { heldAmount, trueAmount } from './amounts.js';
 import { AwayView } from './away-view.js';
-import { book, trueCharges } from './booking.js';
+import { book, ledgerOf, trueCharges } from './booking.js';
 import { Circuit } from './circuit.js';
 import type { FallbackParts, FallbackStore, StoreHealth } from './fallback-parts.js';
 import { Homecoming } from './homecoming.js';
@@ -275,7 +275,7 @@ class Fallback implements FallbackStore {
   async #book(entry: JournalEntry, journalled: SettleResult, inShare: boolean, nowMs: number): Promise<SettleResult> {
     if (!inShare && !this.#circuit.isOpen) {
       try {
-        return await this.#counted(entry.kind === 'cancel' ? this.parts.timeoutMs : BACKGROUND_MS, () => book(this.parts.store, entry, nowMs));
+        return await this.#counted(entry.kind === 'cancel' ? this.parts.timeoutMs : BACKGROUND_MS, () => book(this.parts.store, entry, ledgerOf(this.parts.store), nowMs));
       } catch {
         this.#homecoming.soon(SETTLE_SOON_MS);
       }

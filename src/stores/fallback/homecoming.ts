@@ -2,17 +2,26 @@ import type { Store } from '../../domain/store.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { UNITS_PER_TOKEN } from '../../quota/bucket.js';
 import { heldAmount, unrefusable } from './amounts.js';
-import { book, chooseCharged } from './booking.js';
-import type { Journal, JournalEntry } from './journal.js';
+import { book, chooseCharged, ledgerOf, type Ledger } from './booking.js';
+import type { Journal, JournalEntry, SettleEntry } from './journal.js';
 import type { KnownLevels } from './known-levels.js';
 import type { OwnLease, OwnLeases } from './own-leases.js';
 import { ownTokens, type Excess, type OwnShare } from './own-share.js';
-import { inParallel } from './within.js';
+import { inParallel, within } from './within.js';
 
 /** Calls at one time: a journal of hours must not be what keeps the store from serving. */
 const WIDTH = 16;
 const RENEW_AT_ONCE = 500;
 const RETRY_MS = 1_000;
+/** Levels of all buckets that an outage used: many, and nobody waits. */
+const READ_MS = 5_000;
+
+/** What is left of a use of the own share. */
+interface Outage {
+  readonly processors: number;
+  readonly excess: readonly Excess[];
+  readonly ended: readonly SettleEntry[];
+}
 
 export interface HomecomingParts {
   readonly store: Store;
@@ -35,7 +44,8 @@ export interface HomecomingParts {
 export class Homecoming {
   /** How many processors share the limits in this outage; null: the own share is not in use. */
   #sharedBy: number | null = null;
-  #running = false;
+  #running: Promise<void> | null = null;
+  #failed = false;
   #stopped = false;
   #cancelTimer: CancelTimer | null = null;
 
@@ -50,30 +60,21 @@ export class Homecoming {
 
   /** Comes home in `ms`, unless that is under way. */
   soon(ms: number): void {
-    if (this.#cancelTimer !== null || this.#running || this.#stopped) return;
+    if (this.#cancelTimer !== null || this.#running !== null || this.#stopped) return;
     this.#cancelTimer = this.parts.clock.after(ms, () => {
       this.#cancelTimer = null;
       void this.now();
     });
   }
 
-  /** Comes home now, if the store is not away. Never rejects; what fails is tried again. */
+  /** Comes home now, if the store is not away; resolves when that has ended. Never rejects; what fails is tried again. */
   async now(): Promise<void> {
-    if (this.#running || this.parts.isAway()) return;
-    this.#running = true;
-    let done = false;
-    try {
-      await this.#leaveShare();
-      await this.#moveLeases();
-      await this.#tellRenewals();
-      await this.#bookAll();
-      done = true;
-    } catch (error) {
-      this.parts.onFault(error);
-    } finally {
-      this.#running = false;
-    }
-    if (!done || this.#sharedBy !== null || !this.parts.journal.isEmpty) this.soon(RETRY_MS);
+    if (this.parts.isAway()) return;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = null;
+      if (this.#sharedBy !== null || this.#failed || !this.parts.journal.isEmpty) this.soon(RETRY_MS);
+    });
+    await this.#running;
   }
 
   stop(): void {
@@ -81,42 +82,60 @@ export class Homecoming {
     this.#cancelTimer?.();
   }
 
-  async #leaveShare(): Promise<void> {
+  async #run(): Promise<void> {
+    this.#failed = true;
+    try {
+      const outage = this.#leaveShare();
+      await this.#tellLeases().finally(() => this.#choose(outage));
+      await this.#bookAll();
+      this.#failed = false;
+    } catch {
+      // Told where it failed.
+    }
+  }
+
+  /** One step: from here on new leases are the store's, and what stays in the share is the work of leases that ended. */
+  #leaveShare(): Outage | null {
     const { share, leases, clock, journal } = this.parts;
     const processors = this.#sharedBy;
-    if (processors === null) return;
+    if (processors === null) return null;
     this.#sharedBy = null;
-    // All of this is one step: from here on new leases are the store's, and what stays in the share is the work of leases that ended.
     const nowMs = clock.nowMs();
     for (const lease of leases.all()) {
       if (!lease.local) continue;
       share.end(lease.request.leaseId, null, nowMs);
       leases.leftShare(lease);
     }
-    const excess = share.excess(nowMs);
-    const ended = journal.entries().filter((entry) => entry.kind === 'settle');
-    chooseCharged(ended, await this.#ownTokens(excess, processors));
+    return { processors, excess: share.excess(nowMs), ended: journal.entries().filter((entry) => entry.kind === 'settle') };
   }
 
-  /** Those that passed uncounted stay so. */
-  async #moveLeases(): Promise<void> {
-    const movers = this.parts.leases.all().filter(({ local, atStore, counted }) => !local && atStore !== 'yes' && counted);
+  /** Leases of the share move, but those that passed uncounted stay so. Then signs of life, before anybody settles them for dead. */
+  async #tellLeases(): Promise<void> {
+    const { store, clock, leases, bounded } = this.parts;
+    const movers = leases.all().filter(({ local, atStore, counted }) => !local && atStore !== 'yes' && counted);
     await inParallel(movers, WIDTH, (lease) => this.#move(lease));
+    const renewals = leases.all().flatMap(({ request: { leaseId }, outputTokens }) => (outputTokens === null ? [] : [{ leaseId, outputTokens }]));
+    for (let i = 0; i < renewals.length; i += RENEW_AT_ONCE) {
+      await bounded(() => store.renew(renewals.slice(i, i + RENEW_AT_ONCE), clock.nowMs()));
+    }
   }
 
-  /** Should the store not tell its levels, they are taken to be what they were, refilled since. */
-  async #ownTokens(excess: readonly Excess[], processors: number): Promise<Map<string, number>> {
-    const { store, clock, bounded, onFault } = this.parts;
+  /** What of an outage the store charges. Should it not tell its levels, they are taken to be what they were, refilled since. Never rejects. */
+  async #choose(outage: Outage | null): Promise<void> {
+    if (outage === null) return;
+    const { store, clock, onFault } = this.parts;
+    const { excess, processors, ended } = outage;
     const specs = excess.map(({ spec }) => spec);
-    const levels = await bounded(async () => (await store.snapshot(specs, clock.nowMs())).levels).catch((error: unknown) => {
+    const levels = await within(clock, READ_MS, async () => (await store.snapshot(specs, clock.nowMs())).levels).catch((error: unknown) => {
       onFault(error);
       return [];
     });
-    return new Map(excess.map((one, i) => {
+    const own = excess.map((one, i): [string, number] => {
       const level = levels[i];
       const missing = level === undefined ? Infinity : (level.capacity - level.remaining) * UNITS_PER_TOKEN;
       return [one.spec.key, ownTokens(one, missing, processors)];
-    }));
+    });
+    chooseCharged(ended, new Map(own));
   }
 
   /** One that ends before it moved is booked as one that the store does not know. */
@@ -131,34 +150,27 @@ export class Homecoming {
     lease.atStore = 'yes';
   }
 
-  /** Signs of life that the store missed, before anybody settles these leases for dead. */
-  async #tellRenewals(): Promise<void> {
-    const { store, clock, leases, bounded } = this.parts;
-    const renewals = leases.all().flatMap(({ request: { leaseId }, outputTokens }) => (outputTokens === null ? [] : [{ leaseId, outputTokens }]));
-    for (let i = 0; i < renewals.length; i += RENEW_AT_ONCE) {
-      await bounded(() => store.renew(renewals.slice(i, i + RENEW_AT_ONCE), clock.nowMs()));
-    }
-  }
-
-  /** What charges buckets first, then the rest as it came. */
+  /** First what may be booked already, as long as the ledger reaches back to it, and what charges buckets; then the rest as it came. */
   async #bookAll(): Promise<void> {
-    const charges = (entry: JournalEntry): boolean => entry.kind === 'settle' && entry.charged.length > 0;
+    const isUrgent = (entry: JournalEntry): boolean => entry.kind === 'settle' && (entry.triedMs !== null || entry.charged.length > 0);
+    const ledger = ledgerOf(this.parts.store);
     for (let entries = this.#bookable(); entries.length > 0; entries = this.#bookable()) {
-      await inParallel(entries.filter(charges), WIDTH, (entry) => this.#book(entry));
-      await inParallel(entries.filter((entry) => !charges(entry)), WIDTH, (entry) => this.#book(entry));
+      const urgent = new Set(entries.filter(isUrgent));
+      await inParallel([...urgent], WIDTH, (entry) => this.#book(entry, ledger));
+      await inParallel(entries.filter((entry) => !urgent.has(entry)), WIDTH, (entry) => this.#book(entry, ledger));
     }
   }
 
   /** Of what came in a new outage it is not yet chosen what is charged. */
   #bookable(): readonly JournalEntry[] {
-    if (this.parts.isAway()) return [];
+    if (this.parts.isAway() || this.#stopped) return [];
     return this.parts.journal.entries().filter((entry) => entry.kind === 'cancel' || !entry.inShare);
   }
 
-  async #book(entry: JournalEntry): Promise<void> {
+  async #book(entry: JournalEntry, ledger: Ledger): Promise<void> {
     const { store, clock, journal, bounded, onJournal } = this.parts;
     if (!journal.has(entry.leaseId)) return;
-    await bounded(() => book(store, entry, clock.nowMs()));
+    await bounded(() => book(store, entry, ledger, clock.nowMs()));
     journal.done(entry.leaseId);
     onJournal();
   }
