@@ -129,7 +129,7 @@ function exporterOf({ store, observer }: Admission, { store: { ledger } }: Confi
   const onExported = (events: number): void => {
     metrics.ledgerExported(events);
   };
-  return new LedgerExporter({ ...shared, store, observer, sink: jsonLinesSink({ file, maxBytes, keep }), onExported });
+  return new LedgerExporter({ ...shared, store, observer, sink: jsonLinesSink({ file, maxBytes, keep, clock: shared.clock }), onExported });
 }
 
 async function statusOf({ store, templates, clock }: Admission, { policy }: Config): Promise<StatusDocument> {

@@ -2,9 +2,9 @@ import { RENEW_MS, type Renewal, type Store } from '../domain/store.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 
 /** The longest pause between two looks at the running leases, in milliseconds: output beyond a reservation is told within it. */
-const TICK_MS = 250;
+const TICK_MS = 200;
 /** A lease that was told this long ago is told again: with the next tick it is at most `RENEW_MS`, with room for one that comes late. */
-const DUE_MS = RENEW_MS - 1.5 * TICK_MS;
+const DUE_MS = RENEW_MS - 1.25 * TICK_MS;
 
 /** A lease whose exchange runs. */
 export interface RunningLease {

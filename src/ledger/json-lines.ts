@@ -1,15 +1,17 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { eventKey, eventKind, type LedgerSink } from '../domain/ledger.js';
 import type { StoredEvent } from '../domain/store.js';
+import type { Clock } from '../lib/clock.js';
 import { putAside, syncFolder } from './rotation.js';
 
 export interface JsonLinesOptions {
   /** Its folder must exist. */
   readonly file: string;
-  /** A file that would grow beyond this is put aside and a new one begun; one batch of events is never divided. */
+  /** A file that would grow beyond this is put aside under a name with the time, and a new one begun; one batch of events is never divided. */
   readonly maxBytes: number;
   /** How many that were put aside are kept. */
   readonly keep: number;
+  readonly clock: Pick<Clock, 'nowMs'>;
 }
 
 const OWNER_ONLY = 0o600;
@@ -64,12 +66,12 @@ class JsonLines implements LedgerSink {
 
   /** The file, with room for so many bytes. */
   async #ready(bytes: number): Promise<FileHandle> {
-    const { file, maxBytes, keep } = this.options;
+    const { file, maxBytes, keep, clock } = this.options;
     const handle = await this.#current();
     const { size } = await handle.stat();
     if (size === 0 || size + bytes <= maxBytes) return handle;
     await this.#release();
-    await putAside(file, keep);
+    await putAside(file, keep, clock.nowMs());
     return this.#current();
   }
 

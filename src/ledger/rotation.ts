@@ -1,15 +1,14 @@
-import { open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 
-/**
- * Puts a file aside as `<file>.1`, the one before as `.2`, and so on; beyond `keep` the oldest is removed. What a crash in the middle of an
- * earlier rotation left is respected: only what stands in the way moves.
- */
-export async function putAside(file: string, keep: number): Promise<void> {
-  if (keep === 0) await rm(file, { force: true });
-  else {
-    for (let place = await firstFree(file, keep); place > 0; place--) await rename(nameAt(file, place - 1), nameAt(file, place));
-  }
+/** What is put aside keeps its name from then on: the file's, and the time in UTC, to sort by. */
+const TIME = /^\.\d{8}T\d{6}\.\d{3}Z(-\d+)?$/;
+
+/** Puts a file aside under a name with the time, and removes the oldest of those beyond `keep`. */
+export async function putAside(file: string, keep: number, nowMs: number): Promise<void> {
+  await rename(file, await freeName(file, nowMs));
+  const aside = await filesAside(file);
+  await Promise.all(aside.slice(0, Math.max(0, aside.length - keep)).map((old) => rm(old, { force: true })));
   await syncFolder(file);
 }
 
@@ -23,16 +22,19 @@ export async function syncFolder(file: string): Promise<void> {
   }
 }
 
-/** The first place that nobody has, or the last one, whose file gives way. */
-async function firstFree(file: string, keep: number): Promise<number> {
-  for (let place = 1; place < keep; place++) if (!(await exists(nameAt(file, place)))) return place;
-  return keep;
+/** Those that were put aside, the oldest first. */
+export async function filesAside(file: string): Promise<string[]> {
+  const own = basename(file);
+  const names = (await readdir(dirname(file))).filter((name) => name.startsWith(own) && TIME.test(name.slice(own.length)));
+  return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).map((name) => join(dirname(file), name));
 }
 
-function nameAt(file: string, place: number): string {
-  return place === 0 ? file : `${file}.${place}`;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
+/** The clock may stand still, or step back: a name that is taken is never taken again. */
+async function freeName(file: string, nowMs: number): Promise<string> {
+  const name = `${file}.${new Date(nowMs).toISOString().replace(/[-:]/g, '')}`;
+  const taken = new Set(await filesAside(file));
+  for (let n = 0; ; n++) {
+    const candidate = n === 0 ? name : `${name}-${n}`;
+    if (!taken.has(candidate)) return candidate;
+  }
 }

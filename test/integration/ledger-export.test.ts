@@ -45,7 +45,7 @@ async function serve(on: Store, count: number): Promise<string[]> {
 const faults: unknown[] = [];
 const fileOf = (owner: string): string => join(folder, `${owner}.jsonl`);
 function exporter(owner: string, from: ExporterPorts['store']): LedgerExporter {
-  const sink = jsonLinesSink({ file: fileOf(owner), maxBytes: 1e9, keep: 1 });
+  const sink = jsonLinesSink({ file: fileOf(owner), maxBytes: 1e9, keep: 1, clock: systemClock });
   return new LedgerExporter({ store: from, sink, owner, clock: systemClock, random: Math.random, observer: { fault: (_kind, error) => { faults.push(error); } }, onExported: () => undefined });
 }
 

@@ -87,12 +87,12 @@ describe('renewals (issue point 3)', () => {
     const { renewals, pass, told, faults } = world(() => 0, () => (away ? Promise.reject(new Error('away')) : Promise.resolve()));
     renewals.begin(lease('a', output, 10));
     await pass(1_000);
-    expect(faults).toHaveLength(4);
+    expect(faults).toHaveLength(5);
     away = false;
     await pass(250);
     expect(told.at(-1)!.renewals).toEqual([{ leaseId: 'a', outputTokens: 50 }]);
     await pass(500);
-    expect(told).toHaveLength(5);
+    expect(told).toHaveLength(6);
   });
 
   it('a store that is slow gets one call at a time, one that never answers one a second', async () => {

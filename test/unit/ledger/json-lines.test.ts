@@ -3,9 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LedgerSink } from '../../../src/domain/ledger.js';
+import { filesAside } from '../../../src/ledger/rotation.js';
 import { eventLine, jsonLinesSink, type JsonLinesOptions } from '../../../src/ledger/json-lines.js';
+import { VirtualClock } from '../../../src/lib/virtual-clock.js';
 import { stored, storedRange } from './events.js';
 
+const clock = new VirtualClock(Date.UTC(2026, 10, 29, 23, 59, 58));
 const sinks: LedgerSink[] = [];
 let folder = '';
 let file = '';
@@ -21,7 +24,7 @@ afterEach(async () => {
 const MANY = 1_000_000;
 /** A sink, as a process has one; where the test does not close it, the process died. */
 function ledger(options: Partial<JsonLinesOptions> = {}): LedgerSink {
-  const sink = jsonLinesSink({ file, maxBytes: MANY, keep: 2, ...options });
+  const sink = jsonLinesSink({ file, maxBytes: MANY, keep: 2, clock, ...options });
   sinks.push(sink);
   return sink;
 }
@@ -63,15 +66,19 @@ describe('ledger file (issue point 5)', () => {
     expect(text().split('\n')).toHaveLength(6);
   });
 
-  it('is put aside when it is full, divides no batch, and keeps as many as configured', async () => {
+  it('is put aside when it is full under a name that it keeps, divides no batch, and keeps as many as configured', async () => {
     const maxBytes = 2 * eventLine(stored(10)).length;
-    const sink = ledger({ maxBytes, keep: 2 });
-    for (let n = 10; n < 17; n++) await sink.write([stored(n)]);
-    expect(readdirSync(folder).sort()).toEqual(['usage.jsonl', 'usage.jsonl.1', 'usage.jsonl.2']);
-    expect([leasesIn(`${file}.2`), leasesIn(`${file}.1`), leasesIn()]).toEqual([['lease-12', 'lease-13'], ['lease-14', 'lease-15'], ['lease-16']]);
+    const sink = ledger({ maxBytes });
+    for (let n = 10; n < 17; n++) {
+      await sink.write([stored(n)]);
+      clock.advance(500);
+    }
+    const [older, newer, ...more] = await filesAside(file);
+    expect(more).toEqual([]);
+    expect(older).toMatch(/usage\.jsonl\.202611(29|30)T\d{6}\.\d{3}Z$/);
+    expect([leasesIn(older), leasesIn(newer), leasesIn()]).toEqual([['lease-12', 'lease-13'], ['lease-14', 'lease-15'], ['lease-16']]);
     await sink.write(storedRange(20, 25));
     expect(leasesIn()).toHaveLength(5);
-    await sink.close();
   });
 
   it('goes on by its size after a restart, and with keep 0 keeps no other', async () => {
@@ -82,12 +89,16 @@ describe('ledger file (issue point 5)', () => {
     expect(leasesIn()).toEqual(['lease-11']);
   });
 
-  it('a rotation that a crash left half done costs no file', async () => {
-    writeFileSync(file, eventLine(stored(30)));
-    writeFileSync(`${file}.1`, eventLine(stored(20)));
-    writeFileSync(`${file}.3`, eventLine(stored(10)));
-    await ledger({ maxBytes: 10, keep: 3 }).write([stored(40)]);
-    expect([leasesIn(`${file}.3`), leasesIn(`${file}.2`), leasesIn(`${file}.1`), leasesIn()]).toEqual([['lease-10'], ['lease-20'], ['lease-30'], ['lease-40']]);
+  it('loses none where the clock stands still or steps back, and touches no file that is not its own', async () => {
+    const strangers = ['usage.jsonl.1', 'usage.jsonl.20261129T000000.000Z.gz', 'other.jsonl.20200101T000000.000Z', 'usage.jsonl.bak'];
+    for (const name of strangers) writeFileSync(join(folder, name), '');
+    const sink = ledger({ maxBytes: 10, keep: 12 });
+    for (let n = 0; n < 13; n++) await sink.write([stored(n)]);
+    const aside = await filesAside(file);
+    expect(aside.flatMap(leasesIn)).toEqual(storedRange(0, 12).map(({ event }) => event.leaseId));
+    await sink.write([stored(13)]);
+    expect((await filesAside(file)).flatMap(leasesIn)).toEqual(storedRange(1, 13).map(({ event }) => event.leaseId));
+    expect(readdirSync(folder).filter((name) => strangers.includes(name))).toHaveLength(strangers.length);
   });
 
   it('begins a new file where somebody took the old one away', async () => {
