@@ -89,7 +89,7 @@ export class Metrics {
   readonly #settlements = this.#tally('settlements_total', 'Leases of this processor that were settled, by how the store took it.', ['result']);
   readonly #reaped = this.#counter('reaped_leases_total', 'Leases, of whichever processor, that this one settled for dead.', []);
   readonly #exported = this.#counter('ledger_events_exported_total', 'Events of the ledger that the sink has.', []);
-  readonly #storeConnected = this.#gauge('store_connected', 'Whether the connection to the shared store stands: 1 or 0.', []);
+  readonly #storeConnected = this.#gauge('store_connected', 'Whether the connection to the store stands: 1 or 0. In memory it always does.', []);
   readonly #storeAway = this.#gauge('store_away', 'Whether requests are decided without the store: 1 or 0.', []);
   readonly #decidedAway = this.#counter('decisions_without_store_total', 'Requests that were decided without the store, by how.', ['how']);
   readonly #journalEntries = this.#gauge('journal_entries', 'Settlements that wait for the store.', []);
@@ -108,6 +108,7 @@ export class Metrics {
     for (const why of Object.keys(PASSES)) this.#unmetered.inc({ why }, 0);
     for (const result of Object.keys(SETTLEMENTS)) this.#settlements.add({ result }, 0);
     for (const how of ['local', 'open', 'closed'] as const) this.#decidedAway.inc({ how }, 0);
+    this.#storeConnected.set(1);
     this.#lag = processMetrics ? this.#collectProcess() : null;
   }
 

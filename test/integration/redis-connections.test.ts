@@ -119,7 +119,7 @@ describe('a single server', () => {
 
 describe('TLS', () => {
   test('with the authority that signed, a client certificate, and a user who may do no more than is needed', async () => {
-    const user = ['--user', 'tokenweir', 'on', '>secret', '~tw1:*', '&*', ...ACL, '--user', 'default', 'off'];
+    const user = ['--user', 'tokenweir', 'on', '>secret', '~tw1:*', ...ACL, '--user', 'default', 'off'];
     const { server, certificates } = ending(await startTlsRedis({ mutual: true, args: user }));
     const { cert, key } = certificates.client;
     const yaml = `store: rediss://tokenweir:secret@127.0.0.1:${server.port}\nstoreTls: { caFile: ${certificates.ca}, certFile: ${cert}, keyFile: ${key} }`;

@@ -12,11 +12,13 @@ const service = z.object({
   volumes: z.array(z.string()).default([]),
   environment: z.record(z.string(), z.string()).default({}),
   healthcheck: z.unknown().optional(),
+  networks: z.array(z.string()).default(['default']),
 });
 const composeFile = z.strictObject({
   services: z.record(z.string(), service),
   secrets: z.record(z.string(), z.object({ file: z.string() })),
   volumes: z.record(z.string(), z.unknown()),
+  networks: z.record(z.string(), z.unknown()),
 });
 
 /** The reference configuration, with the addresses that two of its clusters have in the compose network. */
@@ -55,6 +57,13 @@ describe('docker-compose.yml', () => {
     expect(sensitive.length).toBeGreaterThan(0);
     for (const [name, value] of sensitive) expect(value, name).toMatch(/^\$\{[A-Z_]+(:\?.+|:-none)\}$/);
     for (const { file } of Object.values(compose.secrets)) expect(file).toMatch(/^\$\{[A-Z_]+:\?.+\}$/);
+  });
+
+  it('lets nobody but processors reach the shared store, which asks for no password', () => {
+    const reach = (network: string): string[] => services.filter(([, { networks }]) => networks.includes(network)).map(([name]) => name);
+    expect(compose.services['redis']?.networks).toEqual(['store']);
+    expect(reach('store')).toEqual(['processor', 'redis']);
+    expect(compose.networks['store']).toEqual({ internal: true });
   });
 
   it('mounts only files that are there', () => {
