@@ -5,6 +5,8 @@ import { deficitAt, remainingTokens, resetMs, wholeTokens } from '../../quota/bu
 import type { BucketState } from '../../quota/bucket.js';
 import type { Argument } from './scripts.js';
 
+const FIVE_DOUBLES = 40;
+
 /** How scripts call a dimension. */
 const LETTERS: Readonly<Record<LimitDimension, string>> = {
   requests: 'r',
@@ -22,11 +24,14 @@ export interface KeptBucket extends BucketState {
 }
 
 /** Reads what scripts write; null for an absent one, which is full. */
-export function parseBucket(text: string | null): KeptBucket | null {
-  const fields = text?.split(' ').map(Number) ?? [];
-  const [deficitUnits, updatedMs, held, limit] = fields;
-  if (deficitUnits === undefined || updatedMs === undefined || held === undefined || limit === undefined) return null;
+export function parseBucket(packed: Buffer | null): KeptBucket | null {
+  if (packed?.length !== FIVE_DOUBLES) return null;
+  const [deficitUnits = 0, updatedMs = 0, held = 0, limit = 0] = fiveDoubles(packed);
   return { deficitUnits, updatedMs, held, limit };
+}
+
+export function fiveDoubles(packed: Buffer): readonly number[] {
+  return [0, 8, 16, 24, 32].map((at) => packed.readDoubleLE(at));
 }
 
 export function levelOf(kept: KeptBucket | null, spec: BucketSpec, nowMs: number): Level {

@@ -1,11 +1,11 @@
 /**
- * Names of keys. `tw1` is the version of the layout: what the keys are called and what is in them (written down in lua/lib.lua).
+ * Names of keys. `tw1` is the version of the layout: what the keys are called and what is in them (written down in lua/leases.lua).
  *
  * Two releases share one layout: with side-by-side prefixes each tenant would have two full limits during a rolling upgrade. A change that
  * old releases can't read needs two steps. Release N reads both forms and writes the old one; release N+1 writes the new one and still reads
  * the old. Records tell their form: of a bucket by the number of its fields, of a lease by the fields of its MessagePack map, which may only
  * be added to. Only once no bucket, lease or tombstone of the old form can be left (leases: 24 h; buckets: their refill time and ten
- * minutes) may reading it be dropped. The place for both is `parse_bucket`/`write_buckets` and `read_lease`/`run_lease` in lua/lib.lua.
+ * minutes) may reading it be dropped. The place for both is `parse_bucket`/`write_buckets` and `read_lease`/`run_lease` in lua/leases.lua.
  */
 const LAYOUT = 'tw1:';
 

@@ -25,6 +25,8 @@ export interface LeaseParts {
 
 /** Leases renewed in one call, so that none holds up the store for long. */
 const RENEWED_AT_ONCE = 50;
+/** How many roots are asked for a lease that this processor does not know. */
+const ROOTS_ASKED = 256;
 /** Between two tries of one end somebody else may have booked again; never often. */
 const TRIES = 5;
 
@@ -38,7 +40,7 @@ export class RedisLeases {
 
   async reserve(request: ReserveRequest): Promise<ReserveResult> {
     const first = this.#known.resultOf(request.leaseId);
-    if (first !== null) return first;
+    if (first !== null) return this.#again(request, first);
     const { roots, tenants } = this.parts;
     tenants.learn(request);
     roots.use(request.rootId, request.nowMs);
@@ -58,7 +60,7 @@ export class RedisLeases {
 
   settle(leaseId: string, consumed: Consumption, event: LedgerEvent, nowMs: number): Promise<SettleResult> {
     const { inputTokens, cachedInputTokens, outputTokens } = saneConsumption(consumed);
-    return this.#end(leaseId, nowMs, (rootId) => (booked) => {
+    return this.#end(leaseId, event.tenantId, nowMs, (rootId) => (booked) => {
       const args = [leaseId, inputTokens, cachedInputTokens, outputTokens, ...this.#eventSettings(), booked];
       if (this.parts.keepEvents) this.parts.roots.queue(rootId, nowMs);
       return this.parts.scripts.twSettle(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args, ...settlementEntry(event, consumed, booked));
@@ -67,7 +69,7 @@ export class RedisLeases {
 
   cancel(leaseId: string, nowMs: number): Promise<SettleResult> {
     const isDoubtful = this.#known.running(leaseId)?.result === null;
-    return this.#end(leaseId, nowMs, (rootId) => (booked) => {
+    return this.#end(leaseId, null, nowMs, (rootId) => (booked) => {
       const args = [leaseId, isDoubtful ? 1 : 0, ...this.#eventSettings(), booked];
       if (this.parts.keepEvents && booked !== '') this.parts.roots.queue(rootId, nowMs);
       return this.parts.scripts.twCancel(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args, ...cancellationEntry(booked, nowMs));
@@ -75,8 +77,8 @@ export class RedisLeases {
   }
 
   /** Ends a lease; one that the store lost is brought back first, so that nothing of it is lost. */
-  async #end(leaseId: string, nowMs: number, endingIn: (rootId: string) => Ending): Promise<SettleResult> {
-    const rootId = await this.#rootOf(leaseId);
+  async #end(leaseId: string, tenantId: string | null, nowMs: number, endingIn: (rootId: string) => Ending): Promise<SettleResult> {
+    const rootId = await this.#rootOf(leaseId, tenantId);
     if (rootId === null) return 'unknown';
     const end = endingIn(rootId);
     const known = this.#known.running(leaseId);
@@ -123,13 +125,24 @@ export class RedisLeases {
     return [this.parts.keepEvents ? 1 : 0, this.parts.recentEvents];
   }
 
-  /** Where a lease is kept. Of one that is not ours all roots are asked. */
-  async #rootOf(leaseId: string): Promise<string | null> {
+  /** What was answered before holds; the call counts for the clock of the root as any other. */
+  async #again({ rootId, nowMs }: ReserveRequest, first: ReserveResult): Promise<ReserveResult> {
+    await this.parts.scripts.twExpired(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), 0);
+    return first;
+  }
+
+  /**
+   * Where a lease is kept. Of one that is not ours (this processor was started anew, and has its journal to book) the root of its tenant is
+   * asked, then the roots used last.
+   */
+  async #rootOf(leaseId: string, tenantId: string | null = null): Promise<string | null> {
     const known = this.#known.rootOf(leaseId);
     if (known !== null) return known;
-    const { client, keys, roots } = this.parts;
-    const found = await overRoots(await roots.latest(), async (rootId) => ((await client.exists(keys.lease(rootId, leaseId))) === 1 ? rootId : null));
-    return found.find((rootId) => rootId !== null) ?? null;
+    const { client, keys, roots, tenants } = this.parts;
+    const holds = async (rootId: string): Promise<string[]> => ((await client.exists(keys.lease(rootId, leaseId))) === 1 ? [rootId] : []);
+    const likely = tenantId === null ? [] : [...(await tenants.rootsOf([tenantId])).values()];
+    const [found] = (await overRoots(likely, holds)).flat();
+    return found ?? (await overRoots(await roots.latest(ROOTS_ASKED), holds)).flat()[0] ?? null;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { LedgerEvent, TenantTotals } from '../../domain/lease.js';
 import type { StoredEvent } from '../../domain/store.js';
+import { fiveDoubles } from './buckets.js';
 import { parseEvent } from './entries.js';
 import { groupBy } from './group.js';
 import type { Keys } from './keys.js';
@@ -28,38 +29,33 @@ export class RedisLedger {
     return entries.slice(0, limit).reverse().map(eventOf);
   }
 
+  /** On the way roots that have none are taken from the list. */
   async pending(limit: number): Promise<readonly StoredEvent[]> {
     if (limit <= 0) return [];
     const rootIds = await this.roots.in('queued');
     const each = rootIds.length <= WHOLE_ROOTS ? limit : Math.ceil((limit * WHOLE_ROOTS) / rootIds.length);
     const queues = await overRoots(rootIds, (rootId) => this.#queued(rootId, each));
-    const events = queues.flat().sort((a, b) => compareIds(a.id, b.id));
-    return events.slice(0, limit);
+    await this.roots.prune('queued', rootIds.filter((_, i) => queues[i]?.length === 0));
+    return queues.flat().sort((a, b) => compareIds(a.id, b.id)).slice(0, limit);
   }
 
   async acknowledge(events: readonly StoredEvent[]): Promise<void> {
-    const byRoot = groupBy(events, ({ rootId }) => rootId);
-    await overRoots([...byRoot], async ([rootId, some]) => {
+    await overRoots([...groupBy(events, ({ rootId }) => rootId)], async ([rootId, some]) => {
       const ids = some.map(({ id }) => id).filter(isStreamId);
       if (ids.length > 0) await this.client.xdel(this.keys.queuedEvents(rootId), ...ids);
-      if (await this.#isEmpty(rootId)) await this.roots.prune('queued', rootId, () => this.#isEmpty(rootId));
     });
   }
 
   /** Of all tenants of the roots used last. `period`: `all`, a day or a month. */
   async totals(period: string): Promise<ReadonlyMap<string, TenantTotals>> {
     const rootIds = await this.roots.latest();
-    const hashes = await overRoots(rootIds, (rootId) => this.client.hgetall(this.keys.totals(rootId, period)));
-    return new Map(hashes.flatMap((hash) => Object.entries(hash).map(([tenantId, text]) => [tenantId, parseTotals(text)] as const)));
+    const hashes = await overRoots(rootIds, (rootId) => this.client.hgetallBuffer(this.keys.totals(rootId, period)));
+    return new Map(hashes.flatMap((hash) => Object.entries(hash).map(([tenantId, packed]) => [tenantId, parseTotals(packed)] as const)));
   }
 
   async #queued(rootId: string, limit: number): Promise<readonly StoredEvent[]> {
     const entries = await this.client.xrange(this.keys.queuedEvents(rootId), '-', '+', 'COUNT', limit);
     return entries.map((entry) => ({ id: entry[0], rootId, event: eventOf(entry) }));
-  }
-
-  async #isEmpty(rootId: string): Promise<boolean> {
-    return (await this.client.xlen(this.keys.queuedEvents(rootId))) === 0;
   }
 }
 
@@ -67,8 +63,8 @@ function eventOf([, fields]: StreamEntry): LedgerEvent {
   return parseEvent(fields[1] ?? 'null');
 }
 
-function parseTotals(text: string): TenantTotals {
-  const [requests = 0, inputTokens = 0, cachedInputTokens = 0, outputTokens = 0, reasoningTokens = 0] = text.split(' ').map(Number);
+function parseTotals(packed: Buffer): TenantTotals {
+  const [requests = 0, inputTokens = 0, cachedInputTokens = 0, outputTokens = 0, reasoningTokens = 0] = fiveDoubles(packed);
   return { requests, inputTokens, cachedInputTokens, outputTokens, reasoningTokens };
 }
 

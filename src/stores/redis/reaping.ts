@@ -16,20 +16,22 @@ export class Reaping {
 
   /** Looks at all roots that have leases; takes those that have none from the list. */
   async reap(nowMs: number): Promise<number> {
-    const counts = await overRoots(await this.parts.roots.in('live'), (rootId) => this.#reapRoot(rootId, nowMs));
-    return counts.reduce((sum, count) => sum + count, 0);
+    this.parts.roots.tick(nowMs);
+    const rootIds = await this.parts.roots.in('live');
+    const found = await overRoots(rootIds, (rootId) => this.#reapRoot(rootId, nowMs));
+    await this.parts.roots.prune('live', rootIds.filter((_, i) => found[i]?.empty));
+    return found.reduce((sum, { ended }) => sum + ended, 0);
   }
 
-  async #reapRoot(rootId: string, nowMs: number): Promise<number> {
+  async #reapRoot(rootId: string, nowMs: number): Promise<{ readonly ended: number; readonly empty: boolean }> {
     const { scripts, keys, timeOf } = this.parts;
     let ended = 0;
     for (;;) {
       const [atMs, running, ...told] = await scripts.twExpired(keys.clock(rootId), timeOf(nowMs), AT_ONCE);
-      if (told.length > 0) ended += await this.#end(rootId, told, Number(atMs), nowMs);
-      if (told.length / TOLD < AT_ONCE) {
-        if (Number(running) === told.length / TOLD) await this.#prune(rootId);
-        return ended;
-      }
+      if (told.length === 0) return { ended, empty: running === 0 };
+      const now = await this.#end(rootId, told, Number(atMs), nowMs);
+      ended += now;
+      if (now < AT_ONCE) return { ended, empty: false };
     }
   }
 
@@ -40,11 +42,6 @@ export class Reaping {
     for (let i = 0; i < told.length; i += TOLD) args.push(...ending(told.slice(i, i + TOLD), atMs));
     if (keepEvents) roots.queue(rootId, nowMs);
     return scripts.twReap(keys.clock(rootId), timeOf(nowMs), keepEvents ? 1 : 0, recentEvents, ...args);
-  }
-
-  #prune(rootId: string): Promise<void> {
-    const { client, keys, roots } = this.parts;
-    return roots.prune('live', rootId, async () => (await client.zcard(keys.leases(rootId))) === 0);
   }
 }
 

@@ -9,7 +9,7 @@ import { RedisLeases } from './leases.js';
 import { RedisLedger } from './ledger.js';
 import { Reaping } from './reaping.js';
 import { overRoots, Roots } from './roots.js';
-import { defineScripts, type RedisClient, type Scripts } from './scripts.js';
+import { defineScripts, type Argument, type RedisClient, type Scripts } from './scripts.js';
 import { Tenants } from './tenants.js';
 
 export interface RedisStoreOptions {
@@ -57,10 +57,11 @@ class RedisStore implements Store {
     this.#client = client;
     this.#scripts = defineScripts(client);
     this.#keys = new Keys(keyPrefix);
-    this.#roots = new Roots(client, this.#keys, onFault);
+    const timeOf = (nowMs: number): Argument => this.#timeOf(nowMs);
+    this.#roots = new Roots({ client, scripts: this.#scripts, keys: this.#keys, timeOf, onFault });
     this.#tenants = new Tenants(client, this.#keys, onFault);
     const parts = { client, scripts: this.#scripts, keys: this.#keys, roots: this.#roots, tenants: this.#tenants };
-    const settings = { timeOf: (nowMs: number) => this.#timeOf(nowMs), keepEvents: options.keepEvents, recentEvents: options.recentEvents };
+    const settings = { timeOf, keepEvents: options.keepEvents, recentEvents: options.recentEvents };
     this.#leases = new RedisLeases({ ...parts, ...settings });
     this.#reaping = new Reaping({ ...parts, ...settings });
     this.#ledger = new RedisLedger(client, this.#keys, this.#roots);
@@ -153,8 +154,8 @@ class RedisStore implements Store {
     const byRoot = groupBy(specs, ({ tenantId }) => roots.get(tenantId) ?? tenantId);
     const levels = new Map<BucketSpec, Level>();
     await overRoots([...byRoot], async ([rootId, some]) => {
-      const texts = await this.#client.mget(...some.map(({ key }) => this.#keys.bucket(rootId, key)));
-      for (const [i, spec] of some.entries()) levels.set(spec, levelOf(parseBucket(texts[i] ?? null), spec, atMs));
+      const packed = await this.#client.mgetBuffer(...some.map(({ key }) => this.#keys.bucket(rootId, key)));
+      for (const [i, spec] of some.entries()) levels.set(spec, levelOf(parseBucket(packed[i] ?? null), spec, atMs));
     });
     return specs.flatMap((spec) => levels.get(spec) ?? []);
   }

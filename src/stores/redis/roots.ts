@@ -1,65 +1,81 @@
 import { Generations } from '../generations.js';
 import type { Keys, SharedKey } from './keys.js';
-import type { RedisClient } from './scripts.js';
+import type { Argument, RedisClient, Scripts } from './scripts.js';
 
-/** What this processor wrote is written again after this, in case the store lost it or somebody pruned it. */
+/** What this processor noted is noted again after this, in case the store lost it or somebody took it out. */
 const AGAIN_MS = 1_000;
+/** An empty root that nobody noted for so long is taken out. Well above `AGAIN_MS`: who uses a root has noted it since. */
+const UNUSED_MS = 10_000;
 /** Of more roots only the most recently used are looked at. */
 const MAX_ROOTS = 10_000;
 /** Roots that are asked at the same time. */
 const AT_ONCE = 256;
 
-type RootSet = Extract<SharedKey, 'live' | 'queued'>;
+type RootSet = Extract<SharedKey, 'live' | 'queued' | 'roots'>;
+
+export interface RootParts {
+  readonly client: RedisClient;
+  readonly scripts: Scripts;
+  readonly keys: Keys;
+  /** A caller's time as scripts take it. */
+  readonly timeOf: (nowMs: number) => Argument;
+  readonly onFault: (error: unknown) => void;
+}
 
 /**
- * Which roots there are: keys outside of all roots, so they are written beside the scripts and not by them. They are hints: each root is written
- * again every second while it is used. Should a processor die in the moment between its reservation and that, the root's next use brings it back.
+ * Which roots there are: sets outside of all roots, so they are written beside the scripts of a root and not by them; before a root is used, and
+ * again every second while it is.
  */
 export class Roots {
-  readonly #written = new Generations<number>({ entries: 50_000, ageMs: 600_000 });
+  readonly #noted = new Generations<number>({ entries: 50_000, ageMs: 600_000 });
+  /** The latest time that a caller told. */
+  #latestMs = 0;
 
-  constructor(
-    private readonly client: RedisClient,
-    private readonly keys: Keys,
-    private readonly onFault: (error: unknown) => void,
-  ) {}
+  constructor(private readonly parts: RootParts) {}
 
   /** A lease of this root begins or lives. */
   use(rootId: string, nowMs: number): void {
-    this.#write(`live ${rootId}`, nowMs, () => [
-      this.client.sadd(this.keys.shared('live'), rootId),
-      this.client.zadd(this.keys.shared('roots'), Math.floor(nowMs), rootId),
-    ]);
+    this.#note('live', rootId, nowMs);
+    this.#note('roots', rootId, nowMs);
   }
 
   /** An event of this root waits for a sink. */
   queue(rootId: string, nowMs: number): void {
-    this.#write(`queued ${rootId}`, nowMs, () => [this.client.sadd(this.keys.shared('queued'), rootId)]);
+    this.#note('queued', rootId, nowMs);
   }
 
   async in(set: RootSet): Promise<readonly string[]> {
-    return this.client.smembers(this.keys.shared(set));
+    return this.parts.client.zrange(this.parts.keys.shared(set), '0', '-1');
   }
 
   /** The most recently used first. */
   async latest(limit = MAX_ROOTS): Promise<readonly string[]> {
-    return this.client.zrange(this.keys.shared('roots'), '0', String(limit - 1), 'REV');
+    return this.parts.client.zrange(this.parts.keys.shared('roots'), '0', String(limit - 1), 'REV');
   }
 
-  /** Takes an empty root out of a set, unless it is empty no more. */
-  async prune(set: RootSet, rootId: string, isEmpty: () => Promise<boolean>): Promise<void> {
-    await this.client.srem(this.keys.shared(set), rootId);
-    this.#written.delete(`${set} ${rootId}`);
-    if (!(await isEmpty())) await this.client.sadd(this.keys.shared(set), rootId);
+  /** Takes roots that were found empty out of a set, unless they were used since. */
+  async prune(set: RootSet, rootIds: readonly string[]): Promise<void> {
+    const { scripts, keys, timeOf } = this.parts;
+    for (let i = 0; i < rootIds.length; i += AT_ONCE) {
+      await scripts.twPrune(keys.shared(set), timeOf(this.#latestMs), UNUSED_MS, ...rootIds.slice(i, i + AT_ONCE));
+    }
   }
 
-  #write(name: string, nowMs: number, write: () => Promise<unknown>[]): void {
-    const at = this.#written.get(name);
-    if (at !== undefined && Math.abs(nowMs - at) < AGAIN_MS) return;
-    this.#written.set(name, nowMs, nowMs);
-    Promise.all(write()).catch((error: unknown) => {
-      this.#written.delete(name);
-      this.onFault(error);
+  /** A time that a caller told: what `prune` goes by. */
+  tick(nowMs: number): void {
+    this.#latestMs = nowMs;
+  }
+
+  #note(set: RootSet, rootId: string, nowMs: number): void {
+    this.tick(nowMs);
+    const name = `${set} ${rootId}`;
+    const notedMs = this.#noted.get(name);
+    if (notedMs !== undefined && Math.abs(nowMs - notedMs) < AGAIN_MS) return;
+    this.#noted.set(name, nowMs, nowMs);
+    const { scripts, keys, timeOf, onFault } = this.parts;
+    scripts.twMark(keys.shared(set), timeOf(nowMs), rootId).catch((error: unknown) => {
+      this.#noted.delete(name);
+      onFault(error);
     });
   }
 }

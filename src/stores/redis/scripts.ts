@@ -16,32 +16,46 @@ export interface Scripts {
   twReap(clockKey: string, ...args: Argument[]): Promise<number>;
   twHeartbeat(key: string, ...args: Argument[]): Promise<number>;
   twClaim(key: string, ...args: Argument[]): Promise<number>;
+  twMark(key: string, ...args: Argument[]): Promise<number>;
+  twPrune(key: string, ...args: Argument[]): Promise<number>;
   twLearn(statesKey: string, orderKey: string, sumsKey: string, ...args: Argument[]): Promise<number>;
 }
 
 /** The .lua files ship with the package, beside the sources; from `src` and from `dist` the way there is the same. */
 const FOLDER = new URL('../../../src/stores/lua/', import.meta.url);
 
-const FILES: readonly (readonly [command: keyof Scripts, file: string, numberOfKeys: number])[] = [
-  ['twReserve', 'reserve', 1],
-  ['twRenew', 'renew', 1],
-  ['twSettle', 'settle', 1],
-  ['twCancel', 'cancel', 1],
-  ['twExpired', 'expired', 1],
-  ['twReap', 'reap', 1],
-  ['twHeartbeat', 'heartbeat', 1],
-  ['twClaim', 'claim', 1],
-  ['twLearn', 'learn', 3],
-];
+interface Script {
+  readonly file: string;
+  readonly keys: number;
+  /** Files of functions that it needs, in this order. */
+  readonly needs: readonly string[];
+}
+
+const TIME = ['time'];
+const LEASES = ['time', 'leases'];
+const LEDGER = ['time', 'leases', 'ledger'];
+
+const SCRIPTS: Readonly<Record<keyof Scripts, Script>> = {
+  twReserve: { file: 'reserve', keys: 1, needs: LEASES },
+  twRenew: { file: 'renew', keys: 1, needs: LEASES },
+  twSettle: { file: 'settle', keys: 1, needs: LEDGER },
+  twCancel: { file: 'cancel', keys: 1, needs: LEDGER },
+  twExpired: { file: 'expired', keys: 1, needs: LEASES },
+  twReap: { file: 'reap', keys: 1, needs: LEDGER },
+  twHeartbeat: { file: 'heartbeat', keys: 1, needs: TIME },
+  twClaim: { file: 'claim', keys: 1, needs: TIME },
+  twMark: { file: 'mark', keys: 1, needs: TIME },
+  twPrune: { file: 'prune', keys: 1, needs: TIME },
+  twLearn: { file: 'learn', keys: 3, needs: [] },
+};
 
 /**
  * Teaches a client the store's scripts. They are called by their digest; a server that does not know it (new, restarted, failed over) gets the
  * text once. Twice is once.
  */
 export function defineScripts(client: RedisClient): Scripts {
-  const shared = textOf('lib');
-  for (const [command, file, numberOfKeys] of FILES) {
-    if (!(command in client)) client.defineCommand(command, { numberOfKeys, lua: `${shared}\n${textOf(file)}` });
+  for (const [command, { file, keys, needs }] of Object.entries(SCRIPTS)) {
+    if (!(command in client)) client.defineCommand(command, { numberOfKeys: keys, lua: [...needs, file].map(textOf).join('\n') });
   }
   return client as unknown as Scripts;
 }

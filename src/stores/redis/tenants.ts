@@ -61,8 +61,8 @@ export class Tenants {
       this.client.hget(this.keys.leaseCounts(rootId), tenantId),
       this.client.smembers(this.keys.tenantBuckets(rootId, tenantId)),
     ]);
-    const texts = names.length === 0 ? [] : await this.client.mget(...names.map((name) => this.keys.bucket(rootId, name)));
-    return { leases: Number(leases ?? 0), buckets: texts.map(parseBucket) };
+    const packed = names.length === 0 ? [] : await this.client.mgetBuffer(...names.map((name) => this.keys.bucket(rootId, name)));
+    return { leases: Number(leases ?? 0), buckets: packed.map(parseBucket) };
   }
 
   #learnCharges(charges: readonly BucketCharge[], rootId: string, nowMs: number): void {

@@ -1,0 +1,10 @@
+-- The loader puts this before every script.
+
+local call, format, match, floor, max, min = redis.call, string.format, string.match, math.floor, math.max, math.min
+
+-- The caller's time, or the server's where it gives none.
+local function time_ms(given)
+  if given ~= '' then return tonumber(given) end
+  local time = call('TIME')
+  return time[1] * 1000 + floor(time[2] / 1000)
+end
