@@ -1,18 +1,11 @@
-import { isDeepStrictEqual } from 'node:util';
-import type { Consumption, Level, LedgerEvent, ReserveRequest, ReserveResult, SettleResult } from '../../src/domain/lease.js';
-import type { Renewal, Store, StoredEvent } from '../../src/domain/store.js';
+import type { Consumption, LedgerEvent, ReserveRequest, ReserveResult } from '../../src/domain/lease.js';
+import type { Renewal } from '../../src/domain/store.js';
 import { draft, event } from '../conformance/store-builders.js';
 import { Random, TENANTS, World } from './history-world.js';
-import { StoreModel, type Booked } from './store-model.js';
+import { StoreModel } from './store-model.js';
+import { Referee, type Played, type Tally } from './store-referee.js';
 
-/** One store that is played: by several objects, where it is shared by as many processors. Empty, by the callers' time, keeps events. */
-export interface Played {
-  readonly name: string;
-  readonly processors: readonly Store[];
-}
-
-/** How often what happened, so that a test can see that nothing of it was left out. */
-export type Tally = Record<string, number>;
+export type { Played, Tally } from './store-referee.js';
 
 const T0 = 1_800_000_000_000;
 const OWNERS = 3;
@@ -46,42 +39,38 @@ export async function playHistory(seed: number, steps: number, stores: readonly 
 }
 
 class History {
-  readonly tally: Tally = {};
   readonly #random: Random;
   readonly #world: World;
   readonly #model = new StoreModel();
+  readonly #referee: Referee;
   readonly #known = new Map<string, Known>();
-  readonly #queues: readonly Map<string, Booked[]>[];
-  /** Of the latest leases: how often one ended for good, and how often it was booked as a request. */
-  readonly #ends = new Map<string, { ended: number; booked: number }>();
   #nowMs = T0;
   #latestMs = T0;
   #ids = 0;
-  #before: readonly Level[] = [];
-  #what = '';
-  #at = 0;
+  #step = 0;
 
-  constructor(
-    private readonly seed: number,
-    private readonly stores: readonly Played[],
-  ) {
+  constructor(seed: number, stores: readonly Played[]) {
     this.#random = new Random(seed);
     this.#world = new World(this.#random);
-    this.#queues = stores.map(() => new Map<string, Booked[]>());
+    this.#referee = new Referee(seed, stores, this.#model);
   }
 
-  async step(at: number): Promise<void> {
-    this.#at = at;
+  get tally(): Tally {
+    return this.#referee.tally;
+  }
+
+  async step(step: number): Promise<void> {
+    this.#step = step;
     await this.#act(this.#random.next());
-    await this.#checkAll();
+    await this.#check();
   }
 
   /** Ends all that runs: nothing may be left. */
   async finish(): Promise<void> {
     for (const known of [...this.#known.values()]) if (this.#isRunning(known)) await this.#settle(known);
-    await this.#checkAll();
-    for (let left = 1; left > 0; ) left = await this.#handOn(1);
-    this.#assert(this.#model.running.size === 0, 'leases are left');
+    await this.#check();
+    for (let left = 1; left > 0; ) left = await this.#referee.handOn(1);
+    this.#referee.assert(this.#model.running.size === 0, 'leases are left');
   }
 
   async #act(chance: number): Promise<void> {
@@ -105,8 +94,8 @@ class History {
     const owner = this.#random.whole(0, OWNERS - 1);
     const request: ReserveRequest = { leaseId, tenantId, rootId, owner: `p${owner}`, nowMs: this.#nowMs, enforced, shadowed, draft: draft(leaseId, inputTokens, { tenantId, parentId }) };
     const expected = await this.#ask(request, owner);
-    if (expected.kind !== 'reserved') return this.#checkRefusal(expected, request);
-    this.#checkNoOvershoot(expected, request);
+    if (expected.kind !== 'reserved') return this.#referee.checkRefused(expected, request, this.#world.specs);
+    this.#referee.checkReserved(expected, request);
     this.#known.set(leaseId, { id: leaseId, request, owner, silent: this.#random.chance(0.1), outputTokens: 0, endedAtMs: null });
   }
 
@@ -117,8 +106,8 @@ class History {
 
   async #ask(request: ReserveRequest, owner: number): Promise<ReserveResult> {
     const expected = this.#model.reserve(request);
-    this.#note(`reserve ${request.leaseId}`, expected.kind);
-    await this.#each(expected, (played) => of(played, owner).reserve(request));
+    this.#referee.note(`reserve ${request.leaseId}`, expected.kind);
+    await this.#referee.each(expected, owner, (store) => store.reserve(request));
     return expected;
   }
 
@@ -140,10 +129,10 @@ class History {
       const renewals: Renewal[] = its.map((known) => ({ leaseId: known.id, outputTokens: this.#output(known) }));
       if (this.#random.chance(0.05)) renewals.push({ leaseId: `ghost${this.#ids}`, outputTokens: 5 });
       if (renewals.length === 0) continue;
-      for (const { id } of its) if (this.#model.leases.get(id)?.state === 'reaped') this.#count('reopened');
-      this.#note(`renew ${renewals.map(({ leaseId, outputTokens }) => `${leaseId}=${outputTokens}`).join(' ')}`, 'renewed');
+      for (const { id } of its) if (this.#model.leases.get(id)?.state === 'reaped') this.#referee.count('reopened');
+      this.#referee.note(`renew ${renewals.map(({ leaseId, outputTokens }) => `${leaseId}=${outputTokens}`).join(' ')}`, 'renewed');
       this.#model.renew(renewals, this.#nowMs);
-      await this.#each(undefined, (played) => of(played, owner).renew(renewals, this.#nowMs));
+      await this.#referee.each(undefined, owner, (store) => store.renew(renewals, this.#nowMs));
     }
   }
 
@@ -152,23 +141,23 @@ class History {
     const consumed = this.#world.consume();
     const settled = this.#eventOf(known, id, consumed);
     const expected = this.#model.settle(id, consumed, settled, this.#nowMs);
-    this.#noteEnd('settle', id, expected);
-    await this.#each(expected, (played) => of(played, known?.owner ?? 0).settle(id, consumed, settled, this.#nowMs));
+    this.#referee.noteEnd('settle', id, expected);
+    await this.#referee.each(expected, known?.owner ?? 0, (store) => store.settle(id, consumed, settled, this.#nowMs));
     if (known !== null && expected !== 'already_ended') known.endedAtMs = this.#latestMs;
   }
 
   async #cancel(known: Known | null): Promise<void> {
     const id = known?.id ?? `ghost${this.#ids}`;
     const expected = this.#model.cancel(id, this.#nowMs);
-    this.#noteEnd('cancel', id, expected);
-    await this.#each(expected, (played) => of(played, known?.owner ?? 0).cancel(id, this.#nowMs));
+    this.#referee.noteEnd('cancel', id, expected);
+    await this.#referee.each(expected, known?.owner ?? 0, (store) => store.cancel(id, this.#nowMs));
     if (known !== null && expected !== 'already_ended') known.endedAtMs = this.#latestMs;
   }
 
   /** A processor dies, or stands still for a while and comes back. */
   async #crash(): Promise<void> {
     const owner = this.#random.whole(0, OWNERS - 1);
-    this.#note(`crash p${owner}`, 'crashed');
+    this.#referee.note(`crash p${owner}`, 'crashed');
     for (const known of this.#known.values()) if (known.owner === owner) known.silent = true;
     if (this.#random.chance(0.6)) for (let i = 0; i < 11; i++) await this.#beat();
     if (this.#random.chance(0.5)) for (const known of this.#known.values()) if (known.owner === owner && known.endedAtMs === null) known.silent = false;
@@ -176,10 +165,10 @@ class History {
 
   async #reap(): Promise<void> {
     const dead = this.#model.reap(this.#nowMs);
-    for (const { outputTokens } of dead) this.#count(outputTokens === null ? 'reaped whole' : 'reaped');
-    this.#note('reap', 'reaping');
+    for (const { outputTokens } of dead) this.#referee.count(outputTokens === null ? 'reaped whole' : 'reaped');
+    this.#referee.note('reap', 'reaping');
     const by = this.#random.whole(0, OWNERS - 1);
-    await this.#each(dead.length, (played) => of(played, by).reap(this.#nowMs));
+    await this.#referee.each(dead.length, by, (store) => store.reap(this.#nowMs));
   }
 
   async #stepClock(): Promise<void> {
@@ -188,47 +177,27 @@ class History {
     else if (chance < 0.6) this.#moveClock(0.5);
     else if (chance < 0.75) this.#moveClock(this.#random.whole(3_000, 300_000));
     else this.#moveClock(-this.#random.whole(1, 30_000));
-    this.#note(`clock ${this.#nowMs}`, 'clock');
+    this.#referee.note(`clock ${this.#nowMs}`, 'clock');
     await Promise.resolve();
   }
 
   async #reconfigure(): Promise<void> {
     this.#world.reconfigure();
-    this.#note('reconfigure', 'configured');
+    this.#referee.note('reconfigure', 'configured');
     await Promise.resolve();
   }
 
   /** What is asked only now and then. */
   async #lookAround(): Promise<void> {
-    this.#note('look around', 'looked');
+    this.#referee.note('look around', 'looked');
     for (const tenantId of TENANTS) {
       const idle = this.#model.isIdle(tenantId, this.#nowMs);
-      this.#count(idle ? 'idle' : 'busy');
-      await this.#each(idle, (played) => of(played, 0).isIdle(tenantId, this.#nowMs));
+      this.#referee.count(idle ? 'idle' : 'busy');
+      await this.#referee.each(idle, 0, (store) => store.isIdle(tenantId, this.#nowMs));
     }
     const day = new Date(this.#nowMs).toISOString().slice(0, 10);
-    for (const period of [day, day.slice(0, 7)]) await this.#each(this.#model.totals(period), (played) => of(played, 1).totalsIn(period));
-    await this.#handOn(this.#random.next());
-  }
-
-  /** Hands the oldest events on as a sink does, and acknowledges a share of them. @returns how many are left. */
-  async #handOn(share: number): Promise<number> {
-    let left = 0;
-    for (const [i, played] of this.stores.entries()) {
-      const queue = this.#queues[i]!;
-      const pending = await of(played, i).pendingEvents(50);
-      const waiting = [...queue.values()].reduce((sum, its) => sum + its.length, 0);
-      this.#same(played.name, pending.length, Math.min(50, waiting));
-      for (const [rootId, its] of queue) {
-        const told = pending.filter((one) => one.rootId === rootId).map(bookedOf);
-        this.#same(played.name, told, its.slice(0, told.length));
-      }
-      const taken = pending.slice(0, Math.ceil(pending.length * share));
-      await of(played, i).acknowledgeEvents(taken);
-      for (const { rootId } of taken) queue.get(rootId)?.shift();
-      left = Math.max(left, waiting - taken.length);
-    }
-    return left;
+    for (const period of [day, day.slice(0, 7)]) await this.#referee.each(this.#model.totals(period), 1, (store) => store.totalsIn(period));
+    await this.#referee.handOn(this.#random.next());
   }
 
   /**
@@ -244,54 +213,10 @@ class History {
     }
   }
 
-  async #checkAll(): Promise<void> {
-    this.#model.check();
+  async #check(): Promise<void> {
     this.#keepRates();
-    for (const one of this.#model.events.splice(0)) this.#queue(one);
-    const totals = this.#model.totals('all');
-    const levels = this.#model.levels(this.#world.specs, this.#nowMs);
-    this.#before = levels;
-    for (const played of this.stores) {
-      const told = await of(played, this.#at).snapshot(this.#world.specs, this.#nowMs);
-      this.#same(played.name, told.leases, this.#model.running.size);
-      if (!sameLevels(told.levels, levels)) this.#same(played.name, told.levels, levels);
-      this.#same(played.name, told.totals, totals);
-    }
+    await this.#referee.checkStep(this.#step, this.#world.specs, this.#nowMs);
     this.#forget();
-  }
-
-  /** Invariant 2, as far as the ledger goes: a lease is one request in it at most. */
-  #queue(one: Booked): void {
-    const ends = this.#endsOf(one.leaseId);
-    if (!one.corrects) ends.booked++;
-    this.#assert(ends.booked <= 1, `${one.leaseId} was booked twice`);
-    for (const queue of this.#queues) queue.set(one.rootId, [...(queue.get(one.rootId) ?? []), one]);
-  }
-
-  /** Invariant 2: a lease ends once. */
-  #noteEnd(what: string, id: string, result: SettleResult): void {
-    this.#note(`${what} ${id}`, `${what}: ${result}`);
-    if (result === 'settled' || result === 'corrected') this.#endsOf(id).ended++;
-    this.#assert(this.#endsOf(id).ended <= 1, `${id} ended twice`);
-  }
-
-  #endsOf(id: string): { ended: number; booked: number } {
-    const known = this.#ends.get(id) ?? { ended: 0, booked: 0 };
-    this.#ends.set(id, known);
-    return known;
-  }
-
-  /** Invariant 3: no reservation takes a bucket below zero. */
-  #checkNoOvershoot(result: ReserveResult, { enforced, shadowed }: ReserveRequest): void {
-    if (result.kind !== 'reserved') return;
-    const charged = result.wouldRefuse === null ? [...enforced, ...shadowed] : enforced;
-    for (const [i, { key }] of charged.entries()) this.#assert(result.levels[i]!.remaining >= 0, `${key} was overdrawn by a reservation`);
-  }
-
-  /** Invariant 4: what a refusal tells is what was so before it. */
-  #checkRefusal(result: ReserveResult, request: ReserveRequest): void {
-    this.#assert(sameLevels(this.#model.levels(this.#world.specs, this.#nowMs), this.#before), `the refusal of ${request.leaseId} changed a level`);
-    this.#assert(result.levels.length === request.enforced.length + request.shadowed.length, 'levels are missing');
   }
 
   #isRunning(known: Known): boolean {
@@ -331,66 +256,12 @@ class History {
       const old = known.endedAtMs !== null && this.#latestMs - known.endedAtMs > ENDED_KNOWN_MS;
       if (!old && i >= ended.length - MAX_ENDED) continue;
       this.#known.delete(known.id);
-      this.#ends.delete(known.id);
+      this.#referee.forget(known.id);
       this.#model.leases.delete(known.id);
     }
   }
-
-  async #each<T>(expected: T, ask: (played: Played) => Promise<T>): Promise<void> {
-    for (const played of this.stores) this.#same(played.name, await ask(played), expected);
-  }
-
-  #same(store: string, told: unknown, expected: unknown): void {
-    if (isDeepStrictEqual(told, expected)) return;
-    this.#fail(`${store} says ${text(told)} where the model says ${text(expected)}`);
-  }
-
-  #assert(holds: boolean, what: string): void {
-    if (!holds) this.#fail(what);
-  }
-
-  #fail(what: string): never {
-    throw new Error(`seed ${this.seed}, step ${this.#at}, ${this.#what} at ${this.#nowMs}: ${what}`);
-  }
-
-  #note(what: string, kind: string): void {
-    this.#what = what;
-    this.#count(kind);
-  }
-
-  #count(kind: string): void {
-    this.tally[kind] = (this.tally[kind] ?? 0) + 1;
-  }
-}
-
-/** The object that a processor has of a store. */
-function of(played: Played, processor: number): Store {
-  return played.processors[processor % played.processors.length]!;
 }
 
 function line(kind: 'input' | 'output', tokens: number): LedgerEvent['lines'][number] {
   return { model: 'm', serviceTier: null, kind, tokens };
 }
-
-/** As `isDeepStrictEqual` tells, at a tenth of its cost. */
-function sameLevels(told: readonly Level[], expected: readonly Level[]): boolean {
-  return told.length === expected.length && told.every((level, i) => sameLevel(level, expected[i]!));
-}
-
-function sameLevel(a: Level, b: Level): boolean {
-  const same = a.remaining === b.remaining && a.resetMs === b.resetMs && a.limit === b.limit && a.capacity === b.capacity;
-  return same && a.key === b.key && a.tenantId === b.tenantId && a.dimension === b.dimension;
-}
-
-/** A stored event as far as it is compared; its lines must come to its figures. */
-function bookedOf({ rootId, event: one }: StoredEvent): Booked {
-  const { leaseId, corrects, outcome, estimated, settledAtMs, inputTokens, cachedInputTokens, outputTokens, reasoningTokens } = one;
-  const sum = (kind: string) => one.lines.reduce((tokens, each) => tokens + (each.kind === kind ? each.tokens : 0), 0);
-  if (sum('input') !== inputTokens || sum('output') !== outputTokens) throw new Error(`${leaseId}: lines are ${text(one.lines)}, figures ${text(one)}`);
-  return { rootId, leaseId, corrects, outcome, estimated, settledAtMs, inputTokens, cachedInputTokens, outputTokens, reasoningTokens };
-}
-
-function text(value: unknown): string {
-  return JSON.stringify(value instanceof Map ? [...(value as Map<unknown, unknown>)] : value);
-}
-
