@@ -5,6 +5,8 @@ import type { CancelTimer, Clock } from '../lib/clock.js';
 const TICK_MS = 200;
 /** A lease that was told this long ago is told again: with the next tick it is at most `RENEW_MS`, with room for one that comes late. */
 const DUE_MS = RENEW_MS - 1.25 * TICK_MS;
+/** Leases in one call: with thousands in one, a busy store would seem to be away. */
+const MOST_AT_ONCE = 500;
 
 /** A lease whose exchange runs. */
 export interface RunningLease {
@@ -32,14 +34,16 @@ interface Told {
 
 /**
  * Tells the store that leases live, each about once a second for as long as its exchange runs, however long the first token takes; and at
- * once, which is within a quarter of a second, that it was dispatched and what it puts out beyond its reservation. One timer and one
- * call for all that are due; each is due by its own beginning, so that they do not all come in the same moment.
+ * once, which is within a quarter of a second, that it was dispatched and what it puts out beyond its reservation. One timer for
+ * all, and one call for up to 500 that are due; each is due by its own beginning, so that they do not all come in the same moment.
  */
 export class Renewals {
   readonly #running = new Map<string, Told>();
   #cancelTimer: CancelTimer | null = null;
   /** When the call began that the store has not answered yet. */
   #calledAtMs: number | null = null;
+  /** Number of the latest pass; an older one that hangs tells nothing more. */
+  #pass = 0;
 
   constructor(private readonly ports: RenewalPorts) {}
 
@@ -73,34 +77,49 @@ export class Renewals {
   #tick(): void {
     const nowMs = this.ports.clock.nowMs();
     if (this.#calledAtMs !== null && nowMs - this.#calledAtMs < RENEW_MS) return;
-    const renewals = this.#due(nowMs);
-    if (renewals.length > 0) void this.#tell(renewals, nowMs);
+    const due = this.#due(nowMs);
+    if (due.length > 0) void this.#tellAll(due, ++this.#pass);
   }
 
-  #due(nowMs: number): Renewal[] {
-    const renewals: Renewal[] = [];
-    for (const [leaseId, told] of this.#running) {
-      const outputTokens = told.lease.outputSoFar();
-      if (nowMs - told.atMs < DUE_MS && outputTokens <= told.outputTokens) continue;
-      told.atMs = nowMs;
-      renewals.push({ leaseId, outputTokens });
+  #due(nowMs: number): Told[] {
+    const due: Told[] = [];
+    for (const told of this.#running.values()) {
+      if (nowMs - told.atMs >= DUE_MS || told.lease.outputSoFar() > told.outputTokens) due.push(told);
     }
-    return renewals;
+    return due;
   }
 
-  /** A call that fails is no loss: the next one, or the settlement, carries the whole figure. */
-  async #tell(renewals: readonly Renewal[], nowMs: number): Promise<void> {
+  async #tellAll(due: readonly Told[], pass: number): Promise<void> {
+    let taken = true;
+    for (let from = 0; taken && from < due.length && pass === this.#pass; from += MOST_AT_ONCE) {
+      taken = await this.#tell(due.slice(from, from + MOST_AT_ONCE));
+    }
+    if (pass === this.#pass) this.#calledAtMs = null;
+  }
+
+  /** Whether the store took it. A call that fails is no loss: the next one, or the settlement, carries the whole figure. */
+  async #tell(some: readonly Told[]): Promise<boolean> {
+    const nowMs = this.ports.clock.nowMs();
+    const renewals: Renewal[] = [];
+    for (const told of some) {
+      if (!this.#running.has(told.lease.id)) continue;
+      told.atMs = nowMs;
+      renewals.push({ leaseId: told.lease.id, outputTokens: told.lease.outputSoFar() });
+    }
+    if (renewals.length === 0) return true;
     this.#calledAtMs = nowMs;
     try {
       await this.ports.store.renew(renewals, nowMs);
-      for (const { leaseId, outputTokens } of renewals) {
-        const told = this.#running.get(leaseId);
-        if (told !== undefined) told.outputTokens = Math.max(told.outputTokens, outputTokens);
-      }
     } catch (error) {
       this.ports.onFault(error);
-    } finally {
-      if (this.#calledAtMs === nowMs) this.#calledAtMs = null;
+      return false;
     }
+    for (const { leaseId, outputTokens } of renewals) this.#wasTold(leaseId, outputTokens);
+    return true;
+  }
+
+  #wasTold(leaseId: string, outputTokens: number): void {
+    const told = this.#running.get(leaseId);
+    if (told !== undefined) told.outputTokens = Math.max(told.outputTokens, outputTokens);
   }
 }

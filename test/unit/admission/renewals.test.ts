@@ -59,13 +59,32 @@ describe('renewals (issue point 3)', () => {
     }
   });
 
-  it('put all that are due into one call, and set one timer for all', async () => {
-    const { clock, renewals, pass, told } = world();
-    for (let i = 0; i < 5_000; i++) renewals.begin(lease(`l${i}`));
+  it('put those that are due into few calls, one after the other, and set one timer for all', async () => {
+    let under = 0;
+    let most = 0;
+    const { clock, renewals, pass, told } = world(() => 0, async () => {
+      most = Math.max(most, ++under);
+      await Promise.resolve();
+      under--;
+    });
+    for (let i = 0; i < 1_700; i++) renewals.begin(lease(`l${i}`));
     expect(clock.pending).toBe(1);
     await pass(250);
-    expect(told.map((call) => call.renewals.length)).toEqual([5_000]);
+    expect(told.map((call) => call.renewals.length)).toEqual([500, 500, 500, 200]);
+    expect(new Set(told.flatMap((call) => call.renewals.map(({ leaseId }) => leaseId))).size).toBe(1_700);
     expect(clock.pending).toBe(1);
+    expect(most).toBe(1);
+  });
+
+  it('tell the others soon where a call of several fails, and nothing of what ended meanwhile', async () => {
+    const { renewals, pass, told, faults } = world(() => 0, (call) => (call === 2 ? Promise.reject(new Error('slow')) : Promise.resolve()));
+    for (let i = 0; i < 1_200; i++) renewals.begin(lease(`l${i}`));
+    await pass(200);
+    expect(told).toHaveLength(2);
+    for (let i = 0; i < 1_150; i++) renewals.forget(`l${i}`);
+    await pass(200);
+    expect(told.at(-1)!.renewals.map(({ leaseId }) => leaseId)).toEqual(Array.from({ length: 50 }, (_, i) => `l${1_150 + i}`));
+    expect(faults).toHaveLength(1);
   });
 
   it('tell nothing of a lease that ended, and set no timer where none runs', async () => {
