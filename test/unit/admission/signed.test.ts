@@ -29,6 +29,8 @@ describe('requests signed with SigV4 (point 1)', () => {
     // Somebody who has a key here and would rather not have the request looked at closely.
     [{ authorization: SIGNATURE, 'x-api-key': 'key-a' }, undefined],
     [{ 'api-key': 'key-a' }, PRESIGNED],
+    [{}, '/v1beta/models/m:generateContent?key=key-a&X-Amz-SignedHeaders=content-type&X-Amz-Signature=1'],
+    [{ authorization: SIGNATURE }, '/v1beta/models/m:generateContent?%6bey=key-a'],
     [{}, '/v1/chat/completions#?X-Amz-Signature=1'],
   ] as [Record<string, string>, string | undefined][])('%j %s is not signed', (headers, path) => {
     expect(signed(headers, path)).toBeNull();
