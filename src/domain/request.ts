@@ -79,6 +79,8 @@ export interface RequestFacts {
   readonly background: boolean;
   /** The request switches reasoning on; some providers then add instructions of their own to the prompt. */
   readonly reasoning?: boolean;
+  /** Models that the body lets a gateway turn to where `model` fails; empty or absent for nearly all. */
+  readonly otherModels?: readonly string[];
 }
 
 /** Whether somebody waits for the answer. */
