@@ -1,7 +1,15 @@
+import type { Policy } from '../domain/policy.js';
 import type { PlainRefusal } from '../domain/refusal.js';
 import type { RequestFacts } from '../domain/request.js';
+import type { Tenant } from '../domain/tenant.js';
 import { chainOf } from '../quota/charges.js';
-import type { Subject } from './deciding.js';
+
+/** Who asks, and what stands in the query (null without one). */
+export interface Asking {
+  readonly tenant: Tenant;
+  readonly policy: Policy;
+  readonly query: string | null;
+}
 
 type Fault = Omit<PlainRefusal, 'requestId'>;
 
@@ -9,11 +17,11 @@ type Fault = Omit<PlainRefusal, 'requestId'>;
  * Refuses what would let another model answer than the one that is counted: LiteLLM takes a model from the query before that of the body,
  * several by commas at once, and others where the first one fails. Null for a request of one model.
  */
-export function severalModels(subject: Subject, facts: RequestFacts): Fault | null {
-  return inQuery(subject, facts) ?? byCommas(facts) ?? beyondLimits(subject, facts);
+export function severalModels(asking: Asking, facts: RequestFacts): Fault | null {
+  return inQuery(asking, facts) ?? byCommas(facts) ?? beyondLimits(asking, facts);
 }
 
-function inQuery({ query }: Subject, { model }: RequestFacts): Fault | null {
+function inQuery({ query }: Asking, { model }: RequestFacts): Fault | null {
   if (query === null || new URLSearchParams(query).getAll('model').every((name) => name === model)) return null;
   return fault('model', 'The query must not name another model than the request does.');
 }
@@ -23,7 +31,7 @@ function byCommas({ api, model }: RequestFacts): Fault | null {
 }
 
 /** What another model uses is charged as use of the first: that must not spare it limits of its own. */
-function beyondLimits({ tenant, policy }: Subject, { model, otherModels = [] }: RequestFacts): Fault | null {
+function beyondLimits({ tenant, policy }: Asking, { model, otherModels = [] }: RequestFacts): Fault | null {
   if (otherModels.length === 0) return null;
   const limits = chainOf(tenant, policy.tenants).flatMap((member) => member.limits);
   const spared = limits.some((limit) => !limit.matches(model) && otherModels.some((name) => limit.matches(name)));
