@@ -29,6 +29,8 @@ export interface Media {
   readonly detail: 'low' | 'high' | null;
   /** Length of sound or video in seconds, where its header tells; null otherwise. */
   readonly seconds: number | null;
+  /** A file of plain text: the model sees all of it. */
+  readonly plain?: boolean;
 }
 
 /** What a request's body only refers to: its tokens are in the prompt, its content is not in the body. */

@@ -29,6 +29,6 @@ describe('bodies that some server reads as others (no unmetered holes)', () => {
     expect(faultOf(path, body({ 'Me\u017f\u017fages': [] }))).toBe('messages');
     expect(faultOf(path, body({ 'max_to\u212aens': 1 }))).toBe('max_tokens');
     expect(faultOf(path, body({ Prompt: 'x' }))).toBe('prompt');
-    expect(faultOf(path, body({ 'X-Header': 1, maxTokens: 1, __proto__: 1, ['__proto__']: { Model: 1 }, Constructor: 1 }))).toBeNull();
+    expect(faultOf(path, body({ 'X-Header': 1, maxTokens: 1, ['__proto__']: { Model: 1 }, Constructor: 1 }))).toBeNull();
   });
 });
