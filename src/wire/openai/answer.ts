@@ -1,3 +1,4 @@
+import { hiddenText } from '../llama-hidden.js';
 import { Answer, idOf, nameOf } from '../stream/answer.js';
 import { isObject, listOf, type Json, type JsonObject } from '../json/json.js';
 import { OpenAiUsage } from './usage.js';
@@ -64,9 +65,9 @@ export class OpenAiAnswer extends Answer {
 
   /** llama.cpp answers `/completions` without a version in its own shape; its `timings` come with the last part. */
   #llama(part: JsonObject): void {
-    if (typeof part['content'] !== 'string' || part['content'] === '') return;
-    this.text(part['content']);
-    this.outputPieces++;
+    const before = this.texts;
+    this.text(part['content'] ?? hiddenText(part));
+    if (this.texts > before) this.outputPieces++;
   }
 
   #choice(choice: JsonObject): void {
