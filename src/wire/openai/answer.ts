@@ -84,7 +84,7 @@ export class OpenAiAnswer extends Answer {
     this.text(said['refusal']);
     // Some servers send reasoning under both names at once: one counts.
     this.text(said['reasoning_content'] || said['reasoning']);
-    for (const call of listOf(said['tool_calls'])) if (isObject(call)) this.#call(call['function']);
+    for (const call of listOf(said['tool_calls'])) if (isObject(call)) this.#call(call['function'] ?? call['custom']);
     this.#call(said['function_call']);
     const audio = said['audio'];
     if (isObject(audio)) this.text(audio['transcript']);
@@ -93,7 +93,7 @@ export class OpenAiAnswer extends Answer {
   #call(call: Json): void {
     if (!isObject(call)) return;
     this.text(call['name']);
-    this.text(call['arguments']);
+    this.text(call['arguments'] ?? call['input']);
   }
 
   /** Content is a string, or with some servers a list of parts, which for Mistral may hold a list of thoughts. */
