@@ -36,6 +36,9 @@ const PASS_THROUGH: ReadonlySet<string> = new Set([
   ...['transcribe', 'typesafe', 'vertex-ai', 'vertex_ai', 'vllm', 'watsonx'],
 ]);
 
+/** Below it LiteLLM takes bodies of responses on the path of chat: what is read as the one may be run as the other. */
+const TWO_APIS = 'cursor';
+
 /** Prefixes that say nothing: a mount point, or a version before another one. */
 const MOUNTS: ReadonlySet<string> = new Set(['api', 'claude_code_gateway', 'inference', 'llm', 'ollama']);
 const VERSION_BEFORE = /^\/(v1|v1beta)\/(v1|v1beta|api|openai)\//;
@@ -88,7 +91,7 @@ const BLANK = 0x20;
 function lookUp(method: string, path: string): Route {
   const { candidates, prefix } = withoutPrefixes(normalPath(path));
   const family = familyOf(candidates, prefix);
-  const api = method === 'POST' ? firstOf(candidates, (candidate) => firstOf(TABLES, (table) => table(candidate))) : null;
+  const api = method === 'POST' && prefix !== TWO_APIS ? firstOf(candidates, (candidate) => firstOf(TABLES, (table) => table(candidate))) : null;
   if (api !== null) return { kind: 'metered', api, family: familyOfApi(api) };
   const what = firstOf(candidates, unmeteredKind) ?? (prefix === null ? null : 'pass_through');
   return what === null ? { kind: 'unknown', family } : { kind: 'unmetered', what, family };

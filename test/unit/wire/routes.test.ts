@@ -168,6 +168,8 @@ describe('what is known and not metered (no unmetered holes)', () => {
     ['/cohere/v3/whatever', 'pass_through'],
     ['/openai/v1/some/new/thing', 'pass_through'],
     ['/gemini', 'pass_through'],
+    ['/cursor/chat/completions', 'other'],
+    ['/cursor/v0/agents', 'pass_through'],
     ['/cohere/v2/chat', 'other'],
     ['/v1/complete', 'other'],
     ['/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:rawPredict', 'other'],
