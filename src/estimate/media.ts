@@ -58,6 +58,22 @@ const BY_NAME: readonly (readonly [RegExp, ImageRule])[] = [
   [/gemma/, fixed(256)],
 ];
 
+/**
+ * Whether the tokens of something are known from what the request tells of it. A picture behind an address, or a document of so many
+ * bytes, may take a hundred times what is assumed, and would teach a model's weights nonsense.
+ */
+export function isMeasured({ kind, bytes, widthPx, seconds, plain }: Media): boolean {
+  switch (kind) {
+    case 'image':
+      return widthPx !== null;
+    case 'audio':
+    case 'video':
+      return seconds !== null;
+    case 'file':
+      return plain === true && bytes !== null;
+  }
+}
+
 /** Tokens of what is no text, by the model's own rule; a fraction. Never more than a model could take. */
 export function mediaTokens(media: Media, model: string): number {
   const { kind, bytes, seconds, plain } = media;
