@@ -91,9 +91,10 @@ const BLANK = 0x20;
 function lookUp(method: string, path: string): Route {
   const { candidates, prefix } = withoutPrefixes(normalPath(path));
   const family = familyOf(candidates, prefix);
-  const api = method === 'POST' && prefix !== TWO_APIS ? firstOf(candidates, (candidate) => firstOf(TABLES, (table) => table(candidate))) : null;
-  if (api !== null) return { kind: 'metered', api, family: familyOfApi(api) };
-  const what = firstOf(candidates, unmeteredKind) ?? (prefix === null ? null : 'pass_through');
+  const api = prefix === TWO_APIS ? null : firstOf(candidates, (candidate) => firstOf(TABLES, (table) => table(candidate)));
+  if (api !== null && method === 'POST') return { kind: 'metered', api, family: familyOfApi(api) };
+  // By another method a server may do the work all the same, or be told by a header that POST is meant.
+  const what = firstOf(candidates, unmeteredKind) ?? (prefix !== null ? 'pass_through' : api !== null ? 'other' : null);
   return what === null ? { kind: 'unknown', family } : { kind: 'unmetered', what, family };
 }
 

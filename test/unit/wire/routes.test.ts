@@ -67,6 +67,10 @@ describe('the API a request calls (point 1)', () => {
     expect(kindOf(path)).toBe('other');
   });
 
+  it.each(['/v1/messages', '/v1/responses', '/v1/embeddings', '/model/m/converse', '/v1beta/models/m:generateContent'])('knows %s by other methods as well, as not metered', (path) => {
+    for (const method of ['PUT', 'PATCH', 'QUERY', 'post']) expect(kindOf(path, method)).toBe('other');
+  });
+
   it.each(['.', ' ', ';', '%25', '/.', '/;', '. ', 'A.', '%'])('judges spellings of the longest paths, of %j over and over, in no time that matters', (piece) => {
     expect(kindOf(`/x${piece.repeat(60_000 / piece.length)}y`)).toBe('unknown');
   });
