@@ -85,6 +85,8 @@ export function createApp({ config: initial, clock, log, version, newId, store =
   });
   return {
     start: async () => {
+      // Its thread takes a second to start: better before the first request than with it.
+      if (config.policy.exactCounting !== null) void admission.exactCounter.count('', 1);
       await admission.learning.start();
       const extProcPort = await processor.start();
       const { text } = await admin.start();
