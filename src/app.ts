@@ -93,6 +93,8 @@ export async function createApp({ config: initial, clock, log, version, newId, s
   });
   return {
     start: async () => {
+      // Its thread takes a second to start: better before the first request than with it.
+      if (config.policy.exactCounting !== null) void admission.exactCounter.count('', 1);
       await opened.start();
       await admission.learning.start();
       const extProcPort = await processor.start();

@@ -15,12 +15,15 @@ import type { RequestHead } from './head.js';
 import type { KeyId } from './identify.js';
 import { requestLabels } from './labels.js';
 import { ledgerDraft } from './ledger-event.js';
+import { severalModels } from './several-models.js';
 
 /** Who asks, by which API, under which policy. */
 export interface Subject {
   readonly api: WireApi;
   readonly tenant: Tenant;
   readonly headers: RequestHead['headers'];
+  /** What stands behind the question mark of the path; null without one. */
+  readonly query: string | null;
   readonly policy: Policy;
   readonly mode: 'enforce' | 'shadow';
   /** Id of the request and of its lease. */
@@ -57,7 +60,7 @@ export async function decide(admission: Admission, subject: Subject, body: Buffe
     return refused(subject, { kind: 'bad_request', field, message }, null);
   }
   const { facts } = parsed;
-  const forbidden = forbiddenModel(subject, facts) ?? forbiddenBackground(subject, facts);
+  const forbidden = severalModels(subject, facts) ?? forbiddenModel(subject, facts) ?? forbiddenBackground(subject, facts);
   if (forbidden !== null && subject.mode === 'enforce') return refused(subject, forbidden, facts.model);
   const decision = await gated(admission, subject, body, facts);
   if (decision.kind !== 'admitted' || forbidden === null) return decision;
@@ -68,8 +71,9 @@ function refused(subject: Subject, refusal: Omit<PlainRefusal, 'requestId'>, mod
   return { kind: 'refused', refusal: { ...refusal, requestId: subject.id }, levels: [], model };
 }
 
-function forbiddenModel({ tenant, policy }: Subject, { model }: RequestFacts): Omit<PlainRefusal, 'requestId'> | null {
-  const denier = chainOf(tenant, policy.tenants).find((member) => !member.allowsModel(model));
+function forbiddenModel({ tenant, policy }: Subject, { model, otherModels = [] }: RequestFacts): Omit<PlainRefusal, 'requestId'> | null {
+  const models = [model, ...otherModels];
+  const denier = chainOf(tenant, policy.tenants).find((member) => !models.every((name) => member.allowsModel(name)));
   if (denier === undefined) return null;
   return { kind: 'model_not_allowed', field: 'model', message: `The model is not in the allow-list of tenant ${denier.id}.` };
 }

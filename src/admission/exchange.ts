@@ -7,7 +7,7 @@ import { routeOf, type Route } from '../wire/routes.js';
 import type { Admission } from './admission.js';
 import { decide, type Admitted, type Subject } from './deciding.js';
 import { answerEdits, framingOf, isShort, passEdits, refusalAnswer, upstreamEdits } from './edits.js';
-import { isUpgrade, NO_EDITS, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
+import { isUpgrade, NO_EDITS, queryOf, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
 import { identify } from './identify.js';
 import { Lease } from './lease.js';
 import { openingOf, requestMode, type Opening } from './opening.js';
@@ -171,7 +171,8 @@ export class Exchange {
     const { api, tenant } = this.#opening;
     const mode = this.#shadow ? 'shadow' : 'enforce';
     const { keyId, startedAtMs } = this.#record;
-    return { api, tenant, headers: this.#head.headers, mode, policy: this.#policy, id: this.#id, keyId, startedAtMs, span: this.#span };
+    const { headers, path } = this.#head;
+    return { api, tenant, headers, query: queryOf(path), mode, policy: this.#policy, id: this.#id, keyId, startedAtMs, span: this.#span };
   }
 
   #named(refusal: Omit<PlainRefusal, 'requestId'>): PlainRefusal {

@@ -39,7 +39,7 @@ export function openingOf(head: RequestHead, route: Route, identity: Identity, p
   const called = callOf(route, upgrade, workless);
   const counts = called.kind === 'metered' || (called.kind === 'unmetered' && called.what === 'count_tokens');
   const keyed = counts || (head.stage === 'both' && !workless);
-  if (identity.kind === 'unknown' && keyed) return unidentified(identity.why);
+  if (identity.kind === 'unknown' && keyed) return unidentified(identity.why === 'no_key' && signedHeadersOf(head) !== null ? 'signed' : identity.why);
   if (called.kind === 'unmetered') return unmetered(called.what, head.method === 'DELETE' && !upgrade, policy);
   if (called.kind === 'unknown' || identity.kind === 'unknown') return unknown(head, policy, upgrade, workless);
   if (head.endOfStream) return { kind: 'pass', why: 'bodyless' };
@@ -91,8 +91,9 @@ function spoofedSignature(head: RequestHead): Opening | null {
   return { kind: 'refuse', shadowWhy: 'unreadable', refusal: { kind: 'bad_request', field: null, message: `The header ${name} must not be signed: it is set here.` } };
 }
 
-const WHY_UNKNOWN: Record<Extract<Identity, { kind: 'unknown' }>['why'], string> = {
+const WHY_UNKNOWN: Record<Extract<Identity, { kind: 'unknown' }>['why'] | 'signed', string> = {
   no_key: 'No API key was sent: give one as "Authorization: Bearer KEY", "x-api-key", "api-key" or "x-goog-api-key".',
+  signed: 'A signature (SigV4) names no tenant here: send an API key in its place.',
   unknown_key: 'The API key is not known here.',
   several_keys: 'Several different API keys were sent: send one.',
   unknown_tenant: 'The request names a tenant that is not known here.',

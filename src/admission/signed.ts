@@ -14,11 +14,16 @@ const MAX_LISTED = 8192;
  */
 export function signedHeadersOf(head: RequestHead): SignedHeaders | null {
   const authorization = head.headers.get('authorization');
-  if (KEYS.some((name) => head.headers.has(name))) return null;
-  if (authorization !== undefined) return AUTHORIZATION.test(authorization) ? namesIn(/SignedHeaders=([^,\s]*)/i.exec(authorization)?.[1]) : null;
   const query = queryOf(head.path);
+  if (KEYS.some((name) => head.headers.has(name)) || holdsKey(query)) return null;
+  if (authorization !== undefined) return AUTHORIZATION.test(authorization) ? namesIn(/SignedHeaders=([^,\s]*)/i.exec(authorization)?.[1]) : null;
   if (query === null || !/(^|&)X-Amz-Signature=/i.test(query)) return null;
   return namesIn(/(?:^|&)X-Amz-SignedHeaders=([^&]*)/i.exec(query)?.[1]?.replace(/%3b/gi, ';'));
+}
+
+/** A key as Google's APIs take it; no API of AWS has a parameter of that name. */
+function holdsKey(query: string | null): boolean {
+  return query !== null && new URLSearchParams(query).has('key');
 }
 
 /** What of the edits the signature does not cover. */

@@ -23,9 +23,10 @@ function messageOf(issue: z.core.$ZodRawIssue): string {
     case 'invalid_type':
       return typeMessage([String(issue.expected)], issue.input);
     case 'invalid_value': {
-      if (typeof issue.input !== 'string') return typeMessage(['string'], issue.input);
+      if (issue.input === undefined || issue.input === null) return typeMessage(['string'], issue.input);
       const values = issue.values.map(String);
-      return `must be one of ${values.join(', ')}${didYouMean(nearest(issue.input, values))}`;
+      const hint = typeof issue.input === 'string' ? didYouMean(nearest(issue.input, values)) : `, not ${kindOf(issue.input)}`;
+      return `must be one of ${values.join(', ')}${hint}`;
     }
     case 'too_small':
       return `must ${boundOf(issue.origin, 'at least', Number(issue.minimum))}`;

@@ -78,7 +78,7 @@ const headerName = z
 const passOrReject = z.enum(['pass', 'reject']);
 const unmetered = z.strictObject({
   countTokens: optional(passOrReject, DEFAULTS.countTokens, 'Counting a prompt: Anthropic’s and Bedrock’s count_tokens, Gemini’s countTokens, `/tokenize`, `/v1/responses/input_tokens`.'),
-  realtime: optional(passOrReject, DEFAULTS.realtime, 'WebSockets and other upgrades on the path of any API, `/v1/realtime` and what sets one up, Gemini’s Live, Bedrock’s bidirectional streams.'),
+  realtime: optional(passOrReject, DEFAULTS.realtime, 'WebSockets and other upgrades on the path of any API, `/v1/realtime` and what sets one up, Gemini’s Live, Bedrock’s bidirectional streams. Upgrades need `upgrade_configs` in Envoy as well.'),
   batches: optional(passOrReject, DEFAULTS.batches, 'Batches: `/v1/batches`, `/v1/messages/batches`, `:batchGenerateContent`, Bedrock’s model invocation jobs and async-invoke.'),
   files: optional(passOrReject, DEFAULTS.files, 'Files, uploads, vector stores, cached contents.'),
   media: optional(passOrReject, DEFAULTS.media, 'Images, speech, transcription, video; Vertex’s `:predict`.'),
@@ -86,7 +86,7 @@ const unmetered = z.strictObject({
   fineTuning: optional(passOrReject, DEFAULTS.fineTuning, 'Fine-tuning jobs.'),
   moderations: optional(passOrReject, DEFAULTS.moderations, 'Moderations and guardrails.'),
   passThrough: optional(passOrReject, DEFAULTS.passThrough, 'What else stands under a gateway’s pass-through prefixes, such as LiteLLM’s `/anthropic/…`, `/bedrock/…`, `/vertex_ai/…`, `/azure/…`.'),
-  other: optional(passOrReject, DEFAULTS.otherWork, 'Model work by an API that is known and not read: `/generate`, `/v1/complete`, `:rawPredict`, Cohere’s chat, `/invocations` …'),
+  other: optional(passOrReject, DEFAULTS.otherWork, 'Model work by an API that is known and not read: `/v1/complete`, Cohere’s chat, `:rawPredict` of publishers other than Anthropic; and other spellings of an API’s path, in capitals for example.'),
 });
 
 const identity = z.strictObject({

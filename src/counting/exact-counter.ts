@@ -11,8 +11,8 @@ export interface ExactCounterOptions {
 
 /** More texts than this do not wait for their turn. */
 const MAX_WAITING = 32;
-/** A worker that is silent for so long hangs. */
-const HANGING_MS = 5_000;
+/** A worker that is silent for so long hangs. Its start is in it: on a busy machine the tokenizer alone takes four seconds to load. */
+const HANGING_MS = 20_000;
 /** After a failure nothing is counted for so long: what failed (the tokenizer is not installed) will most likely fail again. */
 const PAUSE_MS = 10_000;
 

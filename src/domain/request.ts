@@ -29,6 +29,8 @@ export interface Media {
   readonly detail: 'low' | 'high' | null;
   /** Length of sound or video in seconds, where its header tells; null otherwise. */
   readonly seconds: number | null;
+  /** A file of plain text: the model sees all of it. */
+  readonly plain?: boolean;
 }
 
 /** What a request's body only refers to: its tokens are in the prompt, its content is not in the body. */
@@ -79,6 +81,8 @@ export interface RequestFacts {
   readonly background: boolean;
   /** The request switches reasoning on; some providers then add instructions of their own to the prompt. */
   readonly reasoning?: boolean;
+  /** Models that the body lets a gateway turn to where `model` fails; empty or absent for nearly all. */
+  readonly otherModels?: readonly string[];
 }
 
 /** Whether somebody waits for the answer. */

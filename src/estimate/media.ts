@@ -7,6 +7,8 @@ type ImageRule = (widthPx: number, heightPx: number, detail: Media['detail']) =>
 const UNKNOWN_IMAGE = 250;
 /** No header is believed beyond this. */
 const MAX_SIDE_PX = 30_000;
+/** Of text in a file. */
+const BYTES_PER_TOKEN = 4;
 
 /** OpenAI, tiles: fit into 2048 × 2048, short side to 768, then `base` and `tile` for each 512 × 512. */
 function tiles(base: number, tile: number): ImageRule {
@@ -56,9 +58,25 @@ const BY_NAME: readonly (readonly [RegExp, ImageRule])[] = [
   [/gemma/, fixed(256)],
 ];
 
+/**
+ * Whether the tokens of something are known from what the request tells of it. A picture behind an address, or a document of so many
+ * bytes, may take a hundred times what is assumed, and would teach a model's weights nonsense.
+ */
+export function isMeasured({ kind, bytes, widthPx, seconds, plain }: Media): boolean {
+  switch (kind) {
+    case 'image':
+      return widthPx !== null;
+    case 'audio':
+    case 'video':
+      return seconds !== null;
+    case 'file':
+      return plain === true && bytes !== null;
+  }
+}
+
 /** Tokens of what is no text, by the model's own rule; a fraction. Never more than a model could take. */
 export function mediaTokens(media: Media, model: string): number {
-  const { kind, bytes, seconds } = media;
+  const { kind, bytes, seconds, plain } = media;
   switch (kind) {
     case 'image':
       return imageTokens(media, model.toLowerCase());
@@ -69,8 +87,9 @@ export function mediaTokens(media: Media, model: string): number {
       // Gemini's 263 tokens a second; without a length, of about 250 KB.
       return bounded(seconds === null ? (bytes ?? 2_850_000) / 950 : seconds * 263, 66, 200_000);
     case 'file':
+      if (plain === true && bytes !== null) return bytes / BYTES_PER_TOKEN;
       // Small files are text, long ones pages of about 70 KB with 700 tokens each; between the two either may be.
-      return bounded(bytes === null ? 1500 : Math.min(bytes / 4, Math.max(4500, bytes / 100)), 10, 100_000);
+      return bounded(bytes === null ? 1500 : Math.min(bytes / BYTES_PER_TOKEN, Math.max(4500, bytes / 100)), 10, 100_000);
   }
 }
 

@@ -19,6 +19,8 @@ const MOST_ONCE = 20_000;
 const MOST_RATIO = 8;
 /** Residuals that are kept: in thousandths, about the last hundred. */
 const RESIDUALS = 128;
+/** An error is never told as more than this: figures that are wrong are off by any factor. */
+const MOST_ERROR = 3;
 /** So many answers weigh as much as what is assumed of the error before the first. */
 const PRIOR_ANSWERS = 20;
 /** Changes when weights of an older program mean something else. */
@@ -63,7 +65,7 @@ export class Model {
   learn(x: Readonly<Float64Array>, tokens: number): void {
     const expected = this.predict(x);
     if (x.length !== LENGTH || !Number.isFinite(expected) || !Number.isFinite(tokens)) return;
-    if (uncertain(x) <= expected / 2) this.#residuals.add(Math.round((1000 * Math.abs(tokens - expected)) / Math.max(1, expected)));
+    if (uncertain(x) <= expected / 2) this.#residuals.add(Math.round(1000 * Math.min(MOST_ERROR, Math.abs(tokens - expected) / Math.max(1, expected))));
     this.#move(x, tokens);
     this.#observations++;
     const guessed = this.#guess?.take(x, tokens) ?? null;

@@ -2,7 +2,7 @@ import type { Media, PromptContent, RequestFacts } from '../domain/request.js';
 import { TEXT_FEATURES } from '../lib/text-features.js';
 import { textWeights, tokenizerOf, type Tokenizer } from './families.js';
 import { LEAST, weigh } from './features.js';
-import { mediaTokens } from './media.js';
+import { isMeasured, mediaTokens } from './media.js';
 import { overheadsOf, type Overheads } from './overheads.js';
 
 const TEXT = TEXT_FEATURES.length;
@@ -59,7 +59,7 @@ export function regressorsOf({ prompt, model, reasoning }: RequestFacts, family:
   x[AT.sure] = prompt.tokenIds;
   x[AT.media] = prompt.media.reduce((sum, item: Media) => sum + mediaTokens(item, model), 0);
   x[AT.references] = references.tokens;
-  x[AT.unknown] = references.unknown ? 1 : 0;
+  x[AT.unknown] = references.unknown || !prompt.media.every(isMeasured) ? 1 : 0;
   return x;
 }
 

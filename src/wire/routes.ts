@@ -36,6 +36,9 @@ const PASS_THROUGH: ReadonlySet<string> = new Set([
   ...['transcribe', 'typesafe', 'vertex-ai', 'vertex_ai', 'vllm', 'watsonx'],
 ]);
 
+/** Below it LiteLLM takes bodies of responses on the path of chat: what is read as the one may be run as the other. */
+const TWO_APIS = 'cursor';
+
 /** Prefixes that say nothing: a mount point, or a version before another one. */
 const MOUNTS: ReadonlySet<string> = new Set(['api', 'claude_code_gateway', 'inference', 'llm', 'ollama']);
 const VERSION_BEFORE = /^\/(v1|v1beta)\/(v1|v1beta|api|openai)\//;
@@ -55,17 +58,43 @@ export function routeOf(method: string, path: string): Route {
   const usual = method === 'POST' ? USUAL.get(path) : undefined;
   if (usual !== undefined) return usual;
   const route = lookUp(method, path);
-  // Most servers tell case apart, Azure does not: what it would take is no path that nothing is known of.
-  const shouted = route.kind === 'unknown' && /[A-Z]/.test(path) && lookUp(method, path.toLowerCase()).kind !== 'unknown';
-  return shouted ? { kind: 'unmetered', what: 'other', family: route.family } : route;
+  // Few servers take such spellings, but what those would take is no path that nothing is known of.
+  const disguised = route.kind === 'unknown' && looseSpellings(path).some((spelling) => lookUp(method, spelling).kind !== 'unknown');
+  return disguised ? { kind: 'unmetered', what: 'other', family: route.family } : route;
 }
+
+/** Escapes within escapes that are followed; more than any chain of servers does. */
+const MOST_ESCAPED = 3;
+
+/**
+ * A path as the most generous servers take it: without parameters behind `;` (servlet containers), without dots and blanks at the end of
+ * a segment (Windows), with escapes decoded as often as there are some (chains of proxies), and in lower case (Azure).
+ */
+function looseSpellings(path: string): readonly string[] {
+  let plain = path.split(/[?#]/, 1)[0] ?? '';
+  for (let times = 0; times < MOST_ESCAPED && plain.includes('%'); times++) plain = decoded(plain);
+  const loose = plain.replaceAll('\\', '/').split('/').map(looseSegment).join('/');
+  const lower = loose.toLowerCase();
+  return lower === loose ? [loose] : [loose, lower];
+}
+
+function looseSegment(segment: string): string {
+  if (segment === '..') return segment;
+  const semicolon = segment.indexOf(';');
+  let end = semicolon < 0 ? segment.length : semicolon;
+  while (end > 0 && (segment.charCodeAt(end - 1) <= BLANK || segment[end - 1] === '.')) end--;
+  return segment.slice(0, end);
+}
+
+const BLANK = 0x20;
 
 function lookUp(method: string, path: string): Route {
   const { candidates, prefix } = withoutPrefixes(normalPath(path));
   const family = familyOf(candidates, prefix);
-  const api = method === 'POST' ? firstOf(candidates, (candidate) => firstOf(TABLES, (table) => table(candidate))) : null;
-  if (api !== null) return { kind: 'metered', api, family: familyOfApi(api) };
-  const what = firstOf(candidates, unmeteredKind) ?? (prefix === null ? null : 'pass_through');
+  const api = prefix === TWO_APIS ? null : firstOf(candidates, (candidate) => firstOf(TABLES, (table) => table(candidate)));
+  if (api !== null && method === 'POST') return { kind: 'metered', api, family: familyOfApi(api) };
+  // By another method a server may do the work all the same, or be told by a header that POST is meant.
+  const what = firstOf(candidates, unmeteredKind) ?? (prefix !== null ? 'pass_through' : api !== null ? 'other' : null);
   return what === null ? { kind: 'unknown', family } : { kind: 'unmetered', what, family };
 }
 

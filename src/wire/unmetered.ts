@@ -19,6 +19,8 @@ const TREES: readonly (readonly [UnmeteredKind, readonly string[]])[] = [
 /** The same, but for themselves alone: below them lie things that run no model. */
 const LEAVES: ReadonlySet<string> = new Set([
   ...['/complete', '/edits', '/responses/compact', '/queue/chat/completions', '/async/chat/completions', '/decisions', '/systemone'],
+  // Calls of LiteLLM's own that put a caller's text to a model.
+  ...['/prompts/test', '/usage/ai/chat', '/health/test_connection', '/auto_router/test_routing', '/policy/templates/enrich', '/policy/templates/enrich/stream', '/policy/templates/suggest'],
   ...['/chat', '/embed', '/summarize', '/fim/completions', '/agents/completions', '/rerank', '/reranking', '/embedding', '/completion', '/infill'],
 ]);
 

@@ -18,7 +18,7 @@ function groupOf({ provider, tools, media, opaque }: Measured): string {
 function main(): void {
   const file = process.argv.slice(2).find((argument) => !argument.startsWith('--')) ?? '../shared/prefill/pairs.jsonl';
   const read = readPairs(file);
-  if (read === null) throw new Error(`${file} is missing`);
+  if (read === null) throw new Error(`${file} is missing: name a file of recorded requests, npm run prefill-table -- FILE (test/estimate/pairs.ts tells its fields)`);
   const all = read.pairs.map((pair) => measured(pair, createEstimator().prompt('tenant', pair.facts).tokens));
   if (process.argv.includes('--each')) {
     for (const one of all) console.log([groupOf(one).padEnd(36), one.model.padEnd(44), one.tokens, one.estimate, percent(one.error), one.facts.prompt.tools, one.facts.prompt.messages].join(' '));

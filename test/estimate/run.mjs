@@ -27,4 +27,11 @@ await writeFile(join(target, 'package.json'), '{ "type": "module" }\n');
 const [script = 'prefill-table', ...rest] = process.argv.slice(2);
 process.chdir(root);
 process.argv = [process.argv[0], script, ...rest];
-await import(join(target, 'test', 'estimate', `${script}.js`));
+try {
+  await import(join(target, 'test', 'estimate', `${script}.js`));
+} catch (error) {
+  // What is missing is told in a sentence; any other error is one of the script's own.
+  if (error?.name !== 'Error') throw error;
+  process.stderr.write(`${script}: ${error.message}\n`);
+  process.exitCode = 1;
+}

@@ -55,7 +55,9 @@ function show(clone: string, commit: string, path: string): Buffer {
 }
 
 async function download(repository: string, commit: string, path: string): Promise<Buffer> {
-  const response = await fetch(`https://raw.githubusercontent.com/${repository}/${commit}/${path}`);
+  const response = await fetch(`https://raw.githubusercontent.com/${repository}/${commit}/${path}`).catch((cause: unknown) => {
+    throw new Error(`${repository} can't be reached: give a folder that holds a clone of it, ${repository.replace('/', '+')}, by --clones FOLDER`, { cause });
+  });
   if (!response.ok) throw new Error(`${repository}: ${path} cannot be had: ${String(response.status)}`);
   return Buffer.from(await response.arrayBuffer());
 }

@@ -1,9 +1,11 @@
 import type { ParsedRequest, PromptSink } from '../../domain/request.js';
+import { fallbackModels } from '../fallbacks.js';
 import { Fields, MAX_COUNT } from '../json/fields.js';
 import { isObject, parseBody, type Json, type JsonObject } from '../json/json.js';
 import { PromptCollector } from '../prompt/collector.js';
 import { labelsOf } from '../prompt/labels.js';
 import { messagesOf } from '../prompt/messages.js';
+import { refuseSecondMeanings } from '../second-meanings.js';
 
 /** What the path tells of a request, where the API is served by another provider; null: the body tells. */
 export interface InPath {
@@ -32,9 +34,10 @@ export function parseMessagesRequest(bytes: Buffer, inPath: InPath = NOTHING_IN_
   prompt.system(body['system']);
   for (const message of messagesOf(fields, 'messages')) prompt.message(withoutSealed(message));
   takeReferences(body, prompt);
+  refuseSecondMeanings(fields);
   if (fields.fault !== null) return { ok: false, fault: fields.fault };
   const labels = labelsOf(body, ['session_id', 'user_id']);
-  return { ok: true, facts: { api: 'anthropic-messages', model, stream, usageRequested: false, outputCapTokens, choices: 1, prompt: prompt.content, ...labels, background: false, reasoning: switchesReasoningOn(body['thinking']) } };
+  return { ok: true, facts: { api: 'anthropic-messages', model, stream, usageRequested: false, outputCapTokens, choices: 1, prompt: prompt.content, ...labels, background: false, reasoning: switchesReasoningOn(body['thinking']), otherModels: fallbackModels(body) } };
 }
 
 /** Claude gets instructions for reasoning where it is switched on by a budget. */

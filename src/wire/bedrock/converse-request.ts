@@ -26,6 +26,8 @@ export function parseConverseRequest(bytes: Buffer, named: string, stream: boole
   prompt.schema(schemaOf(body));
   if (KEPT_PROMPT.test(model)) takeKeptPrompt(model, body, prompt);
   prompt.system(shownBlocks(body['system']));
+  // What the model's own API takes besides, such as tools that Converse does not know.
+  prompt.value('additionalModelRequestFields', body['additionalModelRequestFields']);
   const messages = KEPT_PROMPT.test(model) && (body['messages'] ?? null) === null ? [] : messagesOf(fields, 'messages');
   for (const message of messages) prompt.message(shownMessage(message));
   if (fields.fault !== null) return { ok: false, fault: fields.fault };

@@ -33,7 +33,7 @@ function shownPart(part: Json, prompt: PromptCollector): Json {
   const result = member(part, 'functionResponse') ?? member(part, 'toolResponse');
   if (!isObject(result)) return part;
   const more = Array.isArray(result['parts']) ? result['parts'].map((inner) => shownPart(inner, prompt)) : undefined;
-  return { functionResponse: { name: result['name'], json: result['response'], parts: more } };
+  return { ...part, function_response: null, toolResponse: null, tool_response: null, functionResponse: { name: result['name'], json: result['response'], parts: more } };
 }
 
 /**

@@ -37,7 +37,7 @@ function takePrompt(fields: Fields, configs: readonly JsonObject[], prompt: Prom
   const contents = fields.required('contents');
   if (contents === undefined) return;
   if (body['tools'] !== undefined && body['tools'] !== null) prompt.tools(definitionsOf(body['tools']));
-  prompt.system(shownContent(member(body, 'systemInstruction'), prompt));
+  for (const instruction of members(body, 'systemInstruction')) prompt.system(shownContent(instruction, prompt));
   for (const content of Array.isArray(contents) ? contents : [contents]) takeContent(content, prompt);
   for (const config of configs) {
     for (const name of ['responseSchema', 'responseJsonSchema'] as const) prompt.schema(member(config, name));

@@ -1,9 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../json/json.js';
+import { hiddenText } from '../llama-hidden.js';
 import { Answer, nameOf, tokenCount } from '../stream/answer.js';
 import { Results, type Figures } from './results.js';
-
-/** Token ids that are counted of an answer that shows no text. */
-const MAX_IDS = 1_000_000;
 
 /** What an answer of llama.cpp's `/completion` or `/infill` tells, chunk by chunk or as a whole body; one of several prompts holds several results. */
 export class LlamaAnswer extends Answer {
@@ -21,8 +19,7 @@ export class LlamaAnswer extends Answer {
     this.model = nameOf(part['model']) ?? this.model;
     if (isObject(part['error']) || (typeof part['error'] === 'string' && part['error'] !== '')) this.sawError = true;
     this.#ended.set(index, part['stop'] === true || this.#ended.get(index) === true);
-    if (part['content'] === undefined) this.#ids(part['tokens']);
-    else this.text(part['content']);
+    this.text(part['content'] ?? hiddenText(part));
     if (this.texts > before) this.outputPieces++;
     this.#results.take(index, figuresOf(part));
   }
@@ -30,11 +27,6 @@ export class LlamaAnswer extends Answer {
   /** Every result that began told its end. There is no other mark. */
   override endsWhole(): boolean {
     return this.complete || (this.#ended.size > 0 && !this.sawError && [...this.#ended.values()].every((ended) => ended));
-  }
-
-  /** `response_fields` lets a client have the ids of its output and nothing else; a short word stands for each. */
-  #ids(tokens: Json): void {
-    if (Array.isArray(tokens) && tokens.length > 0) this.text(' the'.repeat(Math.min(MAX_IDS, tokens.length)));
   }
 }
 

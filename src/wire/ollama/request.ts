@@ -3,6 +3,7 @@ import { Fields, MAX_COUNT } from '../json/fields.js';
 import { isObject, parseBody, type Json } from '../json/json.js';
 import { PromptCollector } from '../prompt/collector.js';
 import { messagesOf } from '../prompt/messages.js';
+import { refuseSecondMeanings } from '../second-meanings.js';
 
 type Take = (fields: Fields, prompt: PromptCollector) => void;
 
@@ -49,6 +50,7 @@ function parse(api: Api, body: Buffer, sink: PromptSink | undefined, take: Take)
   const embeds = api === 'ollama-embed';
   const outputCapTokens = embeds ? 0 : outputCap(fields);
   const stream = !embeds && streams(fields);
+  refuseSecondMeanings(fields);
   take(fields, prompt);
   if (isObject(fields.body['format'])) prompt.schema(fields.body['format']);
   if (fields.fault !== null) return { ok: false, fault: fields.fault };

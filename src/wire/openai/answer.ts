@@ -1,3 +1,4 @@
+import { hiddenText } from '../llama-hidden.js';
 import { Answer, idOf, nameOf } from '../stream/answer.js';
 import { isObject, listOf, type Json, type JsonObject } from '../json/json.js';
 import { OpenAiUsage } from './usage.js';
@@ -64,9 +65,9 @@ export class OpenAiAnswer extends Answer {
 
   /** llama.cpp answers `/completions` without a version in its own shape; its `timings` come with the last part. */
   #llama(part: JsonObject): void {
-    if (typeof part['content'] !== 'string' || part['content'] === '') return;
-    this.text(part['content']);
-    this.outputPieces++;
+    const before = this.texts;
+    this.text(part['content'] ?? hiddenText(part));
+    if (this.texts > before) this.outputPieces++;
   }
 
   #choice(choice: JsonObject): void {
@@ -83,7 +84,7 @@ export class OpenAiAnswer extends Answer {
     this.text(said['refusal']);
     // Some servers send reasoning under both names at once: one counts.
     this.text(said['reasoning_content'] || said['reasoning']);
-    for (const call of listOf(said['tool_calls'])) if (isObject(call)) this.#call(call['function']);
+    for (const call of listOf(said['tool_calls'])) if (isObject(call)) this.#call(call['function'] ?? call['custom']);
     this.#call(said['function_call']);
     const audio = said['audio'];
     if (isObject(audio)) this.text(audio['transcript']);
@@ -92,7 +93,7 @@ export class OpenAiAnswer extends Answer {
   #call(call: Json): void {
     if (!isObject(call)) return;
     this.text(call['name']);
-    this.text(call['arguments']);
+    this.text(call['arguments'] ?? call['input']);
   }
 
   /** Content is a string, or with some servers a list of parts, which for Mistral may hold a list of thoughts. */

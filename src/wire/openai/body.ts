@@ -1,8 +1,10 @@
 import type { Api, ParsedRequest, PromptSink, RequestFacts } from '../../domain/request.js';
+import { fallbackModels } from '../fallbacks.js';
 import { Fields } from '../json/fields.js';
 import { parseBody, type Json, type JsonObject } from '../json/json.js';
 import { PromptCollector } from '../prompt/collector.js';
 import { labelsOf } from '../prompt/labels.js';
+import { refuseSecondMeanings } from '../second-meanings.js';
 
 /** Whose body it is, and what is known beside it. */
 export interface Reading {
@@ -23,9 +25,10 @@ export function readBody(bytes: Buffer, { api, named, sink }: Reading, take: (fi
   const fields = new Fields(model === null ? parsed.value : { ...parsed.value, model });
   const prompt = new PromptCollector(sink, parsed.texts);
   const base = { api, model: fields.model(), stream: false, usageRequested: false, background: false };
+  refuseSecondMeanings(fields);
   const told = take(fields, prompt);
   if (fields.fault !== null) return { ok: false, fault: fields.fault };
-  return { ok: true, facts: { ...base, ...told, prompt: prompt.content, ...labelsOf(fields.body) } };
+  return { ok: true, facts: { ...base, ...told, otherModels: fallbackModels(fields.body), prompt: prompt.content, ...labelsOf(fields.body) } };
 }
 
 /** Adds a prompt as a text, a list of texts, token ids, or a list of those; returns how many prompts there are, null where it is none of these. */

@@ -16,7 +16,7 @@ export function parseChatRequest(body: Buffer, model: string | null = null, sink
     prompt.schema(responseSchema(fields.body['response_format']));
     // What vLLM lets a request bring besides its messages; it ends up in the prompt.
     prompt.value('documents', fields.body['documents']);
-    prompt.value('chat_template', fields.body['chat_template']);
+    for (const name of ['chat_template', 'chat_template_kwargs']) prompt.value(name, fields.body[name]);
     for (const message of messagesOf(fields, 'messages')) prompt.message(message);
     return told;
   });

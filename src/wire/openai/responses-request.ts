@@ -35,13 +35,19 @@ function takePrompt(fields: Fields, prompt: PromptCollector): void {
   prompt.schema(schemaOf(body['text']));
   prompt.system(body['instructions']);
   takeReferences(body, prompt);
-  if (isObject(body['prompt'])) prompt.value('variables', body['prompt']['variables']);
+  if (isObject(body['prompt'])) takeStored(body['prompt'], prompt);
   const { input } = body;
   // Nothing new to say is fine where the request goes on from a response or a stored prompt; else the upstream refuses it.
   if (input === undefined || input === null) return;
   if (typeof input === 'string') prompt.message({ role: 'user', content: input });
   else if (Array.isArray(input)) takeItems(messagesOf(fields, 'input'), prompt);
   else fields.fail('wrong_type', 'input', 'The field `input` must be a string or a list.');
+}
+
+/** The text of a stored prompt is not in the body, only what is put into it. */
+function takeStored({ id, variables }: JsonObject, prompt: PromptCollector): void {
+  prompt.reference('file', id);
+  prompt.value('variables', variables);
 }
 
 /** Of items that the server keeps only the last is named: all of them are of one conversation, and are remembered as one. */

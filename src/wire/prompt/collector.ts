@@ -15,6 +15,9 @@ const NO_TEXT = new Set([
 /** Names a file that the provider keeps: what it costs is remembered, where it was used before. */
 const FILE_ID = 'file_id';
 
+/** Longer ones are text. */
+const MAX_ROLE_LENGTH = 64;
+
 /** Pictures and sounds whose own headers are read, of one body: hardly any provider takes more. */
 const MAX_HEADERS = 2000;
 
@@ -87,6 +90,8 @@ export class PromptCollector {
     const { role } = message;
     this.#target = role === 'system' || role === 'developer' ? this.#system : this.#text;
     this.#order?.add(this.#stage, `\n${typeof role === 'string' ? role : ''}\n`, 'role');
+    // A role is a word or two, and templates show whatever is in its place.
+    if (typeof role === 'string' && (role.length > MAX_ROLE_LENGTH || isMarker(role))) this.text(role);
     this.#members(message, NOTHING_AROUND);
     this.#target = this.#text;
   }
@@ -106,7 +111,7 @@ export class PromptCollector {
   /** A picture, sound, film or file in base64 (or in a `data:` URL), or its address; a list of them as well. */
   media(kind: Media['kind'], value: Json): void {
     if (Array.isArray(value)) for (const item of value) this.media(kind, item);
-    else if (typeof value === 'string') this.#string('data', value, { kind, detail: null });
+    else if (typeof value === 'string') this.#string('data', value, { ...NOTHING_AROUND, kind });
   }
 
   /** So many tokens that were given by number. */
@@ -175,7 +180,10 @@ export class PromptCollector {
       return;
     }
     const long = this.texts.find(value);
-    if (long !== null && !(long instanceof LongText)) return;
+    if (long !== null && !(long instanceof LongText)) {
+      if (SHOWN_AS_JSON.has(key)) this.#add(long, this.#target, this.#stage);
+      return;
+    }
     const written: Payload = long ?? value;
     const media = mediaOf(key, written, around, this.#media.length < MAX_HEADERS);
     if (media === null) {

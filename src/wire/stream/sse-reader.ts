@@ -16,6 +16,9 @@ const SHORT_EVENT = 16 * 1024;
 /** Shorter chunks are gathered as a whole: one copy, and their events stand in one piece. */
 const SHORT_CHUNK = 512;
 
+/** No event is as short as a blank line. */
+const BLANK_LINE_BYTES = 2;
+
 const NOTHING = Buffer.alloc(0);
 const LF = 0x0a;
 const CR = 0x0d;
@@ -184,6 +187,11 @@ export class SseReader implements ResponseReader {
   /** Reads one whole event; true if it is the usage event. */
   #read(bytes: Buffer, start: number, end: number): boolean {
     if (end - start > MAX_EVENT_BYTES) return this.#tooLong();
+    if (end - start <= BLANK_LINE_BYTES) {
+      // Megabytes of blank lines would be millions of events.
+      this.#first = false;
+      return false;
+    }
     const event = bytes.subarray(start, end);
     const bom = this.#first ? bomLength(event) : 0;
     this.#first = false;

@@ -74,7 +74,7 @@ export interface SseEvent {
 
 /**
  * Reads the text of one event, as the WHATWG specification says: a space after the colon is not part of the value, lines
- * of other fields and comments are skipped.
+ * of other fields and comments are skipped. Where there are no fields but an object in JSON stands, that is the data.
  */
 export function parseSseEvent(text: string): SseEvent {
   // Nearly all events are one data line: no need to split those.
@@ -88,7 +88,8 @@ export function parseSseEvent(text: string): SseEvent {
     else if (line.startsWith('event:')) name = valueOf(line, 6);
     else if (line === 'data') data = data === null ? '' : `${data}\n`;
   }
-  return { name, data };
+  // A whole JSON body that is only called a stream: clients pass over it, but it cost what it says.
+  return { name, data: data === null && name === null && /^\s*\{/.test(text) ? text : data };
 }
 
 function valueOf(line: string, from: number): string {

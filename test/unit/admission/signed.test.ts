@@ -29,6 +29,8 @@ describe('requests signed with SigV4 (point 1)', () => {
     // Somebody who has a key here and would rather not have the request looked at closely.
     [{ authorization: SIGNATURE, 'x-api-key': 'key-a' }, undefined],
     [{ 'api-key': 'key-a' }, PRESIGNED],
+    [{}, '/v1beta/models/m:generateContent?key=key-a&X-Amz-SignedHeaders=content-type&X-Amz-Signature=1'],
+    [{ authorization: SIGNATURE }, '/v1beta/models/m:generateContent?%6bey=key-a'],
     [{}, '/v1/chat/completions#?X-Amz-Signature=1'],
   ] as [Record<string, string>, string | undefined][])('%j %s is not signed', (headers, path) => {
     expect(signed(headers, path)).toBeNull();
@@ -41,7 +43,7 @@ describe('requests signed with SigV4 (point 1)', () => {
 
   it('carries no tenant’s key: without an anonymous tenant it is refused, with one it is that one’s', () => {
     const closed = harness(policyOf([tenant('a')]));
-    expect(new Exchange(closed.admission, head({ authorization: SIGNATURE })).begin()).toMatchObject({ answer: { status: 401 } });
+    expect(new Exchange(closed.admission, head({ authorization: SIGNATURE })).begin()).toMatchObject({ answer: { status: 401, body: expect.stringContaining('SigV4') as string } });
     const open = harness(policyOf([tenant('a')], { identity: { anonymousTenantId: 'a' } }));
     expect(new Exchange(open.admission, head({ authorization: SIGNATURE })).begin().kind).toBe('read_body');
     const template = harness(policyOf([tenant('a')], { identity: { unknownKeyTemplateId: 'a' } }));

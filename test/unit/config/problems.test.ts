@@ -50,6 +50,7 @@ describe('one problem alone, at its place', () => {
     ['a tag', 'log: !odd {}\n', '1:6 not valid YAML: Unresolved tag'],
     ['a repeated key', 'log:\n  level: info\n  level: warn\n', '3:3 this key stands here twice'],
     ['a wrong word', 'enforcement: shadwo', '1:14 enforcement: must be one of enforce, shadow, off (did you mean "shadow"?)'],
+    ['a switch for a word', 'unmetered: { media: true }', '1:21 unmetered.media: must be one of pass, reject, not true or false'],
     ['an unknown kind', 'unmetered: { realtme: pass }', '1:14 unmetered.realtme: unknown key (did you mean "realtime"?)'],
     ['a wrong type', 'tenants: {}', '1:10 tenants: must be a list, not a mapping'],
     ['a number for text', 'tenants: [{ id: 12 }]', '1:17 tenants[0].id: must be text, not a number (put it in quotes)'],

@@ -12,6 +12,13 @@ const kindOf = (path: string, method = 'POST'): string => {
 };
 
 describe('the API a request calls (point 1)', () => {
+  it.each(['/prompts/test', '/usage/ai/chat', '/health/test_connection', '/auto_router/test_routing', '/policy/templates/enrich', '/policy/templates/enrich/stream', '/policy/templates/suggest'])(
+    'knows that LiteLLM runs a model for %s',
+    (path) => {
+      expect(kindOf(path)).toBe('other');
+    },
+  );
+
   it.each([
     '/v1/chat/completions',
     '/chat/completions',
@@ -52,6 +59,21 @@ describe('the API a request calls (point 1)', () => {
       expect(kindOf(path)).toBe('unknown');
     },
   );
+
+  it.each([
+    '/V1/Chat/Completions', '/v1/chat/completions;a=b', '/v1;x/chat/completions', '/v1/chat/completions.', '/v1/chat/completions%20', '/v1/chat/completions%09..', '/v1/%2563hat/completions',
+    '/v1%252fchat%252Fcompletions', '/v1/%25%32%35%36%33hat/completions', '/v1beta/models/m:generateContent;x', '/model/m/converse;jsessionid=1', '/V1/Messages;x=%2e',
+  ])('takes %s, which some server may take for the path of an API, for one that is known and not metered', (path) => {
+    expect(kindOf(path)).toBe('other');
+  });
+
+  it.each(['/v1/messages', '/v1/responses', '/v1/embeddings', '/model/m/converse', '/v1beta/models/m:generateContent'])('knows %s by other methods as well, as not metered', (path) => {
+    for (const method of ['PUT', 'PATCH', 'QUERY', 'post']) expect(kindOf(path, method)).toBe('other');
+  });
+
+  it.each(['.', ' ', ';', '%25', '/.', '/;', '. ', 'A.', '%'])('judges spellings of the longest paths, of %j over and over, in no time that matters', (piece) => {
+    expect(kindOf(`/x${piece.repeat(60_000 / piece.length)}y`)).toBe('unknown');
+  });
 
   it('knows POST only', () => {
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'post']) expect(apiOf(method, '/v1/chat/completions')).toBeNull();
@@ -150,6 +172,8 @@ describe('what is known and not metered (no unmetered holes)', () => {
     ['/cohere/v3/whatever', 'pass_through'],
     ['/openai/v1/some/new/thing', 'pass_through'],
     ['/gemini', 'pass_through'],
+    ['/cursor/chat/completions', 'other'],
+    ['/cursor/v0/agents', 'pass_through'],
     ['/cohere/v2/chat', 'other'],
     ['/v1/complete', 'other'],
     ['/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:rawPredict', 'other'],

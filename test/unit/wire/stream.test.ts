@@ -21,6 +21,24 @@ describe('reading a stream', () => {
     expect(reader.reading.sawOutput).toBe(true);
   });
 
+  it('counts a call of a tool that takes any text', () => {
+    const reader = sseReader();
+    feed(reader, [event({ choices: [{ delta: { tool_calls: [{ type: 'custom', custom: { name: 'g', input: 'print' } }] } }] })]);
+    expect(reader.reading.output).toEqual(countsOf('gprint'));
+  });
+
+  it.each(['', '\n', '\n\n'])('reads a JSON body that is only called a stream, with %j at its end', (end) => {
+    const body = JSON.stringify({ model: 'm', choices: [{ message: { content: 'ab' }, finish_reason: 'stop' }], usage: { prompt_tokens: 3, completion_tokens: 1 } }, null, 1) + end;
+    for (const hide of [false, true]) {
+      const reader = sseReader(hide);
+      expect(feed(reader, [body.slice(0, 9), body.slice(9)].map((piece) => Buffer.from(piece))).toString()).toBe(body);
+      expect(reader.reading).toMatchObject({ usage: { inputTokens: 3, outputTokens: 1 }, sawOutput: true, complete: true });
+    }
+    const lines = sseReader();
+    feed(lines, [Buffer.from('{"a":1}\n{"b":2}\n')]);
+    expect(lines.reading.unreadable).toBe(true);
+  });
+
   it('does not take a role for output', () => {
     const reader = sseReader();
     feed(reader, [event({ choices: [{ delta: { role: 'assistant', content: '' } }] })]);

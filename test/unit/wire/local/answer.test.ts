@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { embedding, generate, invocations, llamaCompletion, llamaInfill, rerank } from '../../../../src/wire/local/local.js';
+import { openaiCompletions } from '../../../../src/wire/openai/openai.js';
 import { openAiRefusal } from '../../../../src/wire/openai/refusal.js';
 import { event, feed } from '../feed.js';
 import { countsOf } from '../recorded.js';
@@ -34,6 +35,16 @@ describe('an answer of llama.cpp', () => {
     expect(readingOf(llamaCompletion, 'sse', ...stream.slice(0, 4)).complete).toBe(false);
     const list = [0, 1].map((index) => ({ index, content: 'ab', stop: true, tokens_evaluated: 6, tokens_predicted: 2 }));
     expect(readingOf(llamaCompletion, 'json', JSON.stringify(list))).toMatchObject({ complete: true, output: countsOf('ab', 'ab'), usage: { inputTokens: 12, outputTokens: 4 } });
+  });
+
+  it('is not free where the client has only the probabilities of its tokens shown, by either path', () => {
+    for (const api of [llamaCompletion, openaiCompletions]) {
+      for (const name of ['token', 'content']) {
+        const shown = JSON.stringify({ completion_probabilities: [{ id: 1, [name]: 'Hello' }, { id: 2, [name]: ' world' }] });
+        expect(readingOf(api, 'json', shown)).toMatchObject({ usage: null, sawOutput: true, output: countsOf('Hello world') });
+      }
+      expect(readingOf(api, 'json', '{"completion_probabilities":[1,"x",null],"tokens":{}}')).toMatchObject({ usage: null });
+    }
   });
 
   it('is not free where the client has only ids of it shown', () => {
