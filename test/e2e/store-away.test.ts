@@ -88,8 +88,8 @@ describe('a store that is away, as clients and operators see it', () => {
     await Promise.all([0, 1].map((i) => until(async () => (await running.ready(i)) === '200 ready, store away: local', 'both go on alone')));
     const statuses = await burst(40, 'key-twenty');
     expect(Object.keys(statuses).sort()).toEqual(['200', '429']);
-    // Sixteen remained. A machine that is busy may have asked one of them alone.
-    expect(statuses['200']).toBeLessThanOrEqual(16);
+    // Sixteen remained. Each takes half of what it was told last, and the one that was asked first was told of up to four more.
+    expect(statuses['200']).toBeLessThanOrEqual(18);
     expect(statuses['200']).toBeGreaterThanOrEqual(8);
     await redis.resume();
     await away(running, '200 ready');
