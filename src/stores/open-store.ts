@@ -1,6 +1,7 @@
 import type { Store } from '../domain/store.js';
 import type { JournalSettings, RedisAddress, StoreSettings } from '../domain/store-settings.js';
 import type { Clock } from '../lib/clock.js';
+import { codeOf, StoreConnectError } from './connect/connect-error.js';
 import { connectStore, type ConnectionState, type StoreConnection } from './connect/connect.js';
 import { createFallbackStore } from './fallback/fallback.js';
 import type { FallbackObserver, FallbackStore, StoreHealth } from './fallback/fallback-parts.js';
@@ -87,11 +88,15 @@ function withFallback(shared: Store, connection: StoreConnection, journal: Journ
   };
 }
 
-function journalOf({ file, maxBytes }: JournalSettings, { clock, observer }: StorePorts): Promise<Journal> {
+async function journalOf({ file, maxBytes }: JournalSettings, { clock, observer }: StorePorts): Promise<Journal> {
   const bounds = { maxBytes, maxEntries: MAX_JOURNAL_ENTRIES };
-  if (file === null) return Promise.resolve(new Journal(bounds));
+  if (file === null) return new Journal(bounds);
   const onFault = (error: unknown): void => {
     observer.storeFault(error);
   };
-  return openJournal({ path: file, bounds, clock, onFault });
+  try {
+    return await openJournal({ path: file, bounds, clock, onFault });
+  } catch (error) {
+    throw new StoreConnectError(`The journal ${file} can't be opened (${codeOf(error)}).`);
+  }
 }

@@ -57,11 +57,11 @@ async function warmUp(rig: Rig, ways: readonly Way[], answer: Answer, requests: 
   for (const way of ways) await closed(rig, way, { answer, requests });
 }
 
-const decision: Figure = async (rig, { rounds, roundMs, quick }) => {
+const decision: Figure = async (rig, { rounds, roundMs, quick, redis }) => {
   await warmUp(rig, ['noop', 'ours'], JSON_ANSWER, quick ? 500 : 20_000);
   const results = await byTurns(['noop', 'ours'], rounds, (way) => closed(rig, way, { forMs: roundMs }));
   return [
-    { figure: '1 full decision: requests/s', unit: '/s', ...pairedRatio(results, (round) => perSecond(round.requests, round)), target: { atLeast: 0.75 }, note: failures(results.ours) },
+    { figure: '1 full decision: requests/s', unit: '/s', ...pairedRatio(results, (round) => perSecond(round.requests, round)), target: { atLeast: redis ? 0.6 : 0.75 }, note: failures(results.ours) },
     { figure: '1 full decision: CPU/request', unit: 'us', ...pairedRatio(results, (round) => round.cpuMsPerRequest * 1000), target: { atMost: 1.9 } },
   ];
 };

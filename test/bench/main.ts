@@ -20,8 +20,8 @@ async function bench(options: Options): Promise<void> {
   } finally {
     await rig.stop();
   }
-  const { rounds, roundMs, quick, envoyConfig } = options;
-  const setting = `${envoyConfig}, ${rounds} rounds of ${roundMs / 1000} s${quick ? ', quick' : ''}, Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}`;
+  const { rounds, roundMs, quick, envoyConfig, redis } = options;
+  const setting = `${envoyConfig}, ${redis ? 'Redis' : 'memory'}, ${rounds} rounds of ${roundMs / 1000} s${quick ? ', quick' : ''}, Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}`;
   process.stdout.write(`\n${tableOf(rows)}\n\n${setting}\n`);
   const result = { at: new Date().toISOString(), setting, rows: rows.map((row) => ({ ...row, met: isMet(row) })) };
   await mkdir(join(PROJECT_ROOT, '.cache'), { recursive: true });

@@ -3,6 +3,7 @@ import type { Figure } from './micro/figure.js';
 
 const RUNS = 9;
 const WARM_UP_RUNS = 3;
+const DIGITS: Readonly<Record<Figure['unit'], number>> = { 'MB/s': 0, ms: 3, 'µs': 0, '× GET': 2 };
 
 interface Module {
   readonly figures?: readonly Figure[];
@@ -14,20 +15,22 @@ async function main(only: string): Promise<void> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.js') && file.includes(only)).sort();
   for (const file of files) {
     const { figures = [] } = (await import(new URL(file, folder).href)) as Module;
-    for (const figure of figures) console.log(lineOf(figure, medianOf(figure)));
+    for (const figure of figures) console.log(lineOf(figure, await medianOf(figure)));
   }
 }
 
-function medianOf({ run }: Figure): number {
-  for (let i = 0; i < WARM_UP_RUNS; i++) run();
-  const values = Array.from({ length: RUNS }, () => run()).sort((a, b) => a - b);
-  return values[Math.floor(RUNS / 2)] ?? NaN;
+async function medianOf({ run, once = false }: Figure): Promise<number> {
+  if (once) return run();
+  for (let i = 0; i < WARM_UP_RUNS; i++) await run();
+  const values: number[] = [];
+  for (let i = 0; i < RUNS; i++) values.push(await run());
+  return values.sort((a, b) => a - b)[Math.floor(RUNS / 2)] ?? NaN;
 }
 
 function lineOf({ name, unit, target }: Figure, median: number): string {
-  const met = unit === 'ms' ? median <= target : median >= target;
-  const shown = median.toFixed(unit === 'ms' ? 3 : 0).padStart(8);
-  return `${name.padEnd(70)} ${shown} ${unit.padEnd(5)} target ${unit === 'ms' ? '≤' : '≥'} ${target}  ${met ? 'met' : 'MISSED'}`;
+  const met = unit === 'MB/s' ? median >= target : median <= target;
+  const shown = median.toFixed(DIGITS[unit]).padStart(8);
+  return `${name.padEnd(70)} ${shown} ${unit.padEnd(5)} target ${unit === 'MB/s' ? '≥' : '≤'} ${target}  ${met ? 'met' : 'MISSED'}`;
 }
 
 await main(process.argv[2] ?? '');

@@ -11,6 +11,8 @@ export interface Options {
   /** Of everything less; for a look, not for a verdict. */
   readonly quick: boolean;
   readonly envoyConfig: 'envoy.yaml' | 'envoy.duplex.yaml';
+  /** The processor under test keeps its counts in a Redis of the bench's own. */
+  readonly redis: boolean;
   /** Path of an Envoy; null: found or installed as everywhere. */
   readonly envoy: string | null;
   /** The program under test: its main.js. */
@@ -31,6 +33,7 @@ Measures what the processor costs, against a processor that does nothing: same E
   --round-seconds N  length of a round (default 4)
   --quick            short rounds, fewer streams and requests: for a look, not for a verdict
   --duplex           envoy.duplex.yaml in place of envoy.yaml
+  --redis            the processor under test keeps its counts in a redis-server (TOKENWEIR_REDIS or on the PATH)
   --envoy PATH       the Envoy to use
   --processor PATH   another build's main.js, to compare two builds
   --node-option OPT  an option of Node for the processor under test, such as --cpu-prof; may be repeated
@@ -50,6 +53,7 @@ export function parseOptions(args: readonly string[]): Options | null {
       'round-seconds': { type: 'string' },
       quick: { type: 'boolean', default: false },
       duplex: { type: 'boolean', default: false },
+      redis: { type: 'boolean', default: false },
       envoy: { type: 'string' },
       processor: { type: 'string', default: join(PROJECT_ROOT, 'dist', 'main.js') },
       'node-option': { type: 'string', multiple: true, default: [] },
@@ -65,6 +69,7 @@ export function parseOptions(args: readonly string[]): Options | null {
     roundMs: 1000 * positive('--round-seconds', values['round-seconds'], values.quick ? 1 : 4),
     quick: values.quick,
     envoyConfig: values.duplex ? 'envoy.duplex.yaml' : 'envoy.yaml',
+    redis: values.redis,
     envoy: values.envoy ?? null,
     processor: values.processor,
     nodeOptions: values['node-option'],

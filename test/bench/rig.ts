@@ -30,7 +30,8 @@ export interface Rig {
 }
 
 /** A tenant below another, with limits of each kind that are never reached: every request gets the whole decision. */
-const CONFIG = (extProc: number, admin: number): string => `
+const CONFIG = (extProc: number, admin: number, store: string): string => `
+store: ${store}
 server: { extProc: "127.0.0.1:${extProc}", admin: "127.0.0.1:${admin}" }
 tenants:
   - id: unit
@@ -44,16 +45,20 @@ tenants:
 `;
 
 /** Starts the processor under test, the one that does nothing, upstream, load generator, and an Envoy for each way. */
-export async function startRig({ envoyConfig, envoy, processor, nodeOptions }: Options): Promise<Rig> {
+export async function startRig({ envoyConfig, redis, envoy, processor, nodeOptions }: Options): Promise<Rig> {
   const dir = join(PROJECT_ROOT, '.cache', 'bench-run');
   await mkdir(dir, { recursive: true });
-  const [oursPort, admin, noopPort, upstream, ...envoyPorts] = (await freePorts(10)) as [number, number, number, number, ...number[]];
+  const [oursPort, admin, noopPort, upstream, store, ...envoyPorts] = (await freePorts(11)) as [number, number, number, number, number, ...number[]];
   const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
   const program = (await resolveEnvoy({ flag: envoy, progress: (line) => process.stderr.write(`${line}\n`) })).path;
-  await writeFile(join(dir, 'tokenweir.yaml'), CONFIG(oursPort, admin));
+  await writeFile(join(dir, 'tokenweir.yaml'), CONFIG(oursPort, admin, redis ? `redis://127.0.0.1:${store}` : 'memory'));
   const node = process.execPath;
   const children: Child[] = [];
   const add = (child: Child): Child => (children.push(child), child);
+  if (redis) {
+    add(start(process.env['TOKENWEIR_REDIS'] ?? 'redis-server', ['--bind', '127.0.0.1', '--port', String(store), '--save', '', '--dir', dir], dir, 'redis'));
+    await listening(store);
+  }
   const ours = add(start(node, [...nodeOptions, processor, 'serve', '--config', join(dir, 'tokenweir.yaml')], dir, 'ours'));
   const noop = add(start(node, [here('noop.js'), String(noopPort)], dir, 'noop'));
   add(start(node, [here('upstream.js'), String(upstream)], dir, 'upstream'));

@@ -4,13 +4,14 @@ import { hashKey } from '../../src/config/hash-key.js';
 import type { LedgerEvent } from '../../src/domain/lease.js';
 import { LEASE_MS, RENEW_MS } from '../../src/domain/store.js';
 import { LoadClient } from '../support/clients.js';
-import { startFleet, type Fleet } from '../support/fleet.js';
+import { LEDGER_FILE, startFleet, type Fleet } from '../support/fleet.js';
 import { accountsOf, send, type Account, type Sent } from '../support/fleet-load.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 
 const TOKEN_MS = 40;
 const yaml = (store: string): string => `
 store: ${store}
+${LEDGER_FILE}
 tenants: [{ id: acme, keys: ["${hashKey('key-acme')}"], limits: { tokensPerMinute: 900000000, concurrency: 1000 } }]
 `;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashKey } from '../../src/config/hash-key.js';
 import { chat, JSON_HEADERS, LoadClient } from '../support/clients.js';
-import { startFleet, type Fleet } from '../support/fleet.js';
+import { LEDGER_FILE, startFleet, type Fleet } from '../support/fleet.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { until } from '../support/serving.js';
 
@@ -9,6 +9,8 @@ import { until } from '../support/serving.js';
 const SIXTY = 'requestsPerMinute: 1, burstSeconds: 3600';
 const yaml = (store: string): string => `
 store: ${store}
+storeTimeoutMs: 1000
+${LEDGER_FILE}
 tenants:
   - { id: acme, keys: ["${hashKey('key-acme')}"], limits: { tokensPerMinute: 900000000, concurrency: 500 } }
   - { id: small, keys: ["${hashKey('key-small')}"], limits: { ${SIXTY} } }

@@ -75,8 +75,8 @@ class Outages {
     // What is renewed was dispatched, and is settled in the end.
     if (step.kind === 'cancel' && this.#dispatched.has(id)) return;
     this.#running.delete(slot);
-    if (step.kind === 'cancel') return void on.store.cancel(id, on.nowMs);
-    this.#settle(on, id, step.consumed);
+    if (step.kind === 'settle') this.#settle(on, id, step.consumed);
+    else void on.store.cancel(id, on.nowMs);
   }
 
   /** All that runs is settled, all that is away comes back. */

@@ -1,6 +1,6 @@
 import type { LedgerEvent } from '../../src/domain/lease.js';
 import type { RecordedRequest } from '../../src/upstream/record.js';
-import { chat, JSON_HEADERS, LoadClient, readAnswer } from './clients.js';
+import { chat, JSON_HEADERS, readAnswer, type LoadClient } from './clients.js';
 import type { Fleet } from './fleet.js';
 
 /** One request of a load. Its model is its own, so that client, ledger and upstream can be laid side by side. */

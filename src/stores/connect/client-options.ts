@@ -3,7 +3,7 @@ import type { ConnectionOptions } from 'node:tls';
 import type { ClusterOptions, RedisOptions } from 'ioredis';
 import type { RedisAddress, RedisTls } from '../../domain/store-settings.js';
 import { backoff } from './backoff.js';
-import { StoreConnectError } from './connect-error.js';
+import { codeOf, StoreConnectError } from './connect-error.js';
 
 /** A server that does not take a connection within this is tried again, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -92,7 +92,6 @@ function readPem(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    throw new StoreConnectError(`The store's TLS file ${path} can't be read (${code}).`);
+    throw new StoreConnectError(`The store's TLS file ${path} can't be read (${codeOf(error)}).`);
   }
 }

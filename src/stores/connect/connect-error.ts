@@ -1,6 +1,11 @@
-/** The store can't be connected to as configured. The message is one sentence, and never holds a password. */
+/** The store can't be opened as configured. The message is one sentence, and never holds a password. */
 export class StoreConnectError extends Error {
   override readonly name = 'StoreConnectError';
+}
+
+/** What the system calls a fault, such as `ENOENT`. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
 /** Longest text that is told of a fault. */

@@ -1,6 +1,5 @@
 import type { Consumption, LedgerEvent, ReserveRequest, ReserveResult, SettleResult } from '../../domain/lease.js';
-import type { BucketSpec, Renewal, Store, StoredEvent, StoreSnapshot } from '../../domain/store.js';
-import type { LearnedState } from '../../domain/estimate.js';
+import type { Renewal } from '../../domain/store.js';
 import { Generations } from '../generations.js';
 import { saneConsumption } from '../ledger-entries.js';
 import { heldAmount, trueAmount } from './amounts.js';
@@ -13,24 +12,15 @@ import type { JournalEntry, JournalSize, SettleEntry } from './journal.js';
 import { KnownLevels } from './known-levels.js';
 import { OwnLeases, type AtStore, type OwnLease } from './own-leases.js';
 import { OwnShare } from './own-share.js';
+import { BACKGROUND_MS, Reads } from './reads.js';
 import { within } from './within.js';
 
-/** Longest wait for calls that no request waits for: those of leases, and those that read much. */
-const BACKGROUND_MS = 1_000;
-const READ_MS = 5_000;
 /** After a failure that is not yet an outage. */
 const SETTLE_SOON_MS = 250;
 const CLOSE_WITHIN_MS = 2_000;
 /** Without any word of how many processors there are (started while the store is away), so many are thought of: see decision 006. */
 const UNKNOWN_PROCESSORS = 4;
 const ENDED = { entries: 10_000, ageMs: 600_000 };
-
-/** The store is away, and what was asked can't be answered without it. */
-export class StoreAway extends Error {
-  constructor() {
-    super('the store is away');
-  }
-}
 
 /**
  * The shared store while it answers, and what `onStoreFailure` says while it does not. No request waits for the store longer than `timeoutMs`,
@@ -40,23 +30,25 @@ export function createFallbackStore(parts: FallbackParts): FallbackStore {
   return new Fallback(parts);
 }
 
-class Fallback implements FallbackStore {
-  /** As the shared store has it, or has not. */
-  readonly claimExport: Store['claimExport'];
-  readonly #leases = new OwnLeases();
-  readonly #levels = new KnownLevels();
-  readonly #share = new OwnShare({ levels: this.#levels, leases: this.#leases });
+class Fallback extends Reads implements FallbackStore {
+  readonly #leases: OwnLeases;
+  readonly #levels: KnownLevels;
+  readonly #share: OwnShare;
   readonly #ended = new Generations<ReserveResult>(ENDED);
   readonly #circuit: Circuit;
   readonly #homecoming: Homecoming;
-  readonly #view: AwayView;
   readonly #freed = new Set<() => void>();
   readonly #health = new Set<(health: StoreHealth) => void>();
 
   constructor(private readonly parts: FallbackParts) {
     const { store, clock, random, owner, timeoutMs, journal } = parts;
-    const claim = store.claimExport?.bind(store);
-    this.claimExport = claim && ((exporter, nowMs) => this.#read(BACKGROUND_MS, () => claim(exporter, nowMs)));
+    const leases = new OwnLeases();
+    const levels = new KnownLevels();
+    const share = new OwnShare({ levels, leases });
+    super({ store, clock, view: new AwayView(leases, share, journal), isAway: () => this.#circuit.isOpen });
+    this.#leases = leases;
+    this.#levels = levels;
+    this.#share = share;
     this.#circuit = new Circuit({
       clock,
       random,
@@ -65,16 +57,12 @@ class Fallback implements FallbackStore {
       onClose: (awayMs) => { this.#closedAgain(awayMs); },
     });
     this.#homecoming = new Homecoming({
-      store, clock, journal,
-      leases: this.#leases,
-      share: this.#share,
-      levels: this.#levels,
+      store, clock, journal, leases, share, levels,
       bounded: (call) => this.#counted(BACKGROUND_MS, call),
       isAway: () => this.#circuit.isOpen,
       onFault: (error) => { parts.observer.storeFault(error); },
       onJournal: () => { parts.observer.journal(journal.size); },
     });
-    this.#view = new AwayView(this.#leases, this.#share, journal);
     if (!journal.isEmpty) this.#homecoming.soon(0);
   }
 
@@ -141,50 +129,6 @@ class Fallback implements FallbackStore {
     this.#forget(lease, null, nowMs);
     if (lease.atStore === 'no') return 'settled';
     return this.#book({ kind: 'cancel', leaseId }, 'settled', false, nowMs);
-  }
-
-  async reap(nowMs: number): Promise<number> {
-    return this.#circuit.isOpen ? 0 : within(this.parts.clock, BACKGROUND_MS, () => this.parts.store.reap(nowMs));
-  }
-
-  heartbeat(owner: string, nowMs: number): Promise<number> {
-    return this.#read(BACKGROUND_MS, () => this.parts.store.heartbeat(owner, nowMs));
-  }
-
-  /** While the store is away: this processor's leases, its share of each limit, and totals as last known with the journal on top. */
-  async snapshot(buckets: readonly BucketSpec[], nowMs: number): Promise<StoreSnapshot> {
-    if (this.#circuit.isOpen) return this.#view.snapshot(buckets, nowMs);
-    return this.#view.saw(await this.#read(READ_MS, () => this.parts.store.snapshot(buckets, nowMs)));
-  }
-
-  /** Nobody is called idle while the store can't tell. */
-  async isIdle(tenantId: string, nowMs: number): Promise<boolean> {
-    return this.#circuit.isOpen ? false : this.#read(READ_MS, () => this.parts.store.isIdle(tenantId, nowMs));
-  }
-
-  /** While the store is away: what waits to be booked. */
-  async recentEvents(limit: number): Promise<readonly LedgerEvent[]> {
-    return this.#circuit.isOpen ? this.#view.recentEvents(limit) : this.#read(READ_MS, () => this.parts.store.recentEvents(limit));
-  }
-
-  totalsIn(period: string): ReturnType<Store['totalsIn']> {
-    return this.#read(READ_MS, () => this.parts.store.totalsIn(period));
-  }
-
-  pendingEvents(limit: number): Promise<readonly StoredEvent[]> {
-    return this.#read(READ_MS, () => this.parts.store.pendingEvents(limit));
-  }
-
-  acknowledgeEvents(events: readonly StoredEvent[]): Promise<void> {
-    return this.#read(READ_MS, () => this.parts.store.acknowledgeEvents(events));
-  }
-
-  saveLearned(states: readonly LearnedState[]): Promise<void> {
-    return this.#read(READ_MS, () => this.parts.store.saveLearned(states));
-  }
-
-  loadLearned(): Promise<readonly LearnedState[]> {
-    return this.#read(READ_MS, () => this.parts.store.loadLearned());
   }
 
   onCapacityFreed(listener: () => void): () => void {
@@ -308,11 +252,6 @@ class Fallback implements FallbackStore {
       this.#circuit.failed(error);
       throw error;
     }
-  }
-
-  /** A call that may be slow for what it reads, and tells nothing. */
-  #read<T>(ms: number, call: () => Promise<T>): Promise<T> {
-    return this.#circuit.isOpen ? Promise.reject(new StoreAway()) : within(this.parts.clock, ms, call);
   }
 }
 

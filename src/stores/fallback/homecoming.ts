@@ -7,15 +7,13 @@ import type { Journal, JournalEntry, SettleEntry } from './journal.js';
 import type { KnownLevels } from './known-levels.js';
 import type { OwnLease, OwnLeases } from './own-leases.js';
 import { ownTokens, type Excess, type OwnShare } from './own-share.js';
+import { READ_MS } from './reads.js';
 import { inParallel, within } from './within.js';
 
 /** Calls at one time: a journal of hours must not be what keeps the store from serving. */
 const WIDTH = 16;
 const RENEW_AT_ONCE = 500;
 const RETRY_MS = 1_000;
-/** Levels of all buckets that an outage used: many, and nobody waits. */
-const READ_MS = 5_000;
-
 /** What is left of a use of the own share. */
 interface Outage {
   readonly processors: number;

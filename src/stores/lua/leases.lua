@@ -54,8 +54,8 @@ end
 
 -- Buckets ------------------------------------------------------------------------------------------------------------
 
--- Buckets of this call by key, each read once and written once.
-local buckets, changed = {}, {}
+-- Buckets of this call by name, each read once and written once; and the keys of those that were read.
+local buckets, changed, key_of = {}, {}, {}
 
 local function parse_bucket(packed)
   if #packed ~= 40 then return nil end
@@ -63,22 +63,26 @@ local function parse_bucket(packed)
   return { deficit = deficit, updated = updated, held = held, limit = limit, hold = hold }
 end
 
--- Reads the buckets of `charges` (charge[1] is the key) that were not read yet. Absent ones stay nil.
-local function load_buckets(charges)
+-- Reads the buckets of holdings that were not read yet. Absent ones stay nil.
+local function load_buckets(holdings)
   local keys, names = {}, {}
-  for _, charge in ipairs(charges) do
-    if buckets[charge[1]] == nil then
-      names[#names + 1] = charge[1]
-      keys[#keys + 1] = base .. 'b:' .. charge[1]
+  for i = 1, #holdings do
+    local name = holdings[i][1]
+    if not key_of[name] then
+      local key = base .. 'b:' .. name
+      key_of[name] = key
+      names[#names + 1] = name
+      keys[#keys + 1] = key
     end
   end
   if #keys == 0 then return end
-  for i, packed in ipairs(call('MGET', unpack(keys))) do
-    if packed then buckets[names[i]] = parse_bucket(packed) end
+  local found = call('MGET', unpack(keys))
+  for i = 1, #names do
+    if found[i] then buckets[names[i]] = parse_bucket(found[i]) end
   end
 end
 
--- The bucket of a charge or holding; a new one is full.
+-- The bucket of a holding, which must be loaded; a new one is full.
 local function open_bucket(key, rate, now)
   local bucket = buckets[key]
   if not bucket then
@@ -92,14 +96,14 @@ end
 -- A bucket that a lease holds stays; any other goes a while after it is full again.
 local function write_buckets(now)
   local held = {}
-  for key, bucket in pairs(changed) do
+  for name, bucket in pairs(changed) do
     local packed = struct.pack(FIVE, bucket.deficit, bucket.updated, bucket.held, bucket.limit, bucket.hold)
     if bucket.held > 0 then
-      held[#held + 1] = base .. 'b:' .. key
+      held[#held + 1] = key_of[name]
       held[#held + 1] = packed
     else
       local full = divide_up(bucket.deficit, bucket.limit) + max(0, bucket.updated - now)
-      call('SET', base .. 'b:' .. key, packed, 'PX', format('%.0f', full + FULL_KEPT_MS))
+      call('SET', key_of[name], packed, 'PX', format('%.0f', full + FULL_KEPT_MS))
     end
   end
   if #held > 0 then call('MSET', unpack(held)) end
@@ -123,7 +127,7 @@ end
 -- Leases -------------------------------------------------------------------------------------------------------------
 -- A record: s state (r running, e ended, x reaped, c barred), a began at ms, t tenant, p what reserve answered, d draft,
 -- o output last told (nil before the first renewal), h holdings, k booked event. A holding: 1 bucket, 2 dimension, 3 amount now, 4 input amount,
--- 5 cached input counts, 6 rate, 7 tenant, 8 amount reserved.
+-- 5 cached input counts, 6 rate, 7 tenant, 8 amount reserved, 9 capacity.
 
 local function read_lease(id)
   local packed = call('GET', base .. 'l:' .. id)
@@ -155,16 +159,14 @@ local function occupy(bucket, now)
   bucket.held = bucket.held + 1
 end
 
--- Charges a bucket; `charge` as in a reservation: 1 key, 2 dimension, 3 rate, 4 capacity, 5 amount, 6 input, 7 cached, 8 tenant.
-local function hold(charge, now)
-  local bucket = open_bucket(charge[1], charge[3], now)
+-- Charges a bucket with what a holding reserves.
+local function hold(holding, now)
+  local bucket = open_bucket(holding[1], holding[6], now)
   occupy(bucket, now)
-  bucket.deficit = deficit_at(bucket, charge[3], now)
+  bucket.deficit = deficit_at(bucket, holding[6], now)
   bucket.updated = max(now, bucket.updated)
-  bucket.limit = charge[3]
-  local amount = charge[2] == 'c' and 0 or charge[5]
-  if amount > 0 then bucket.deficit = min(MAX_DEFICIT_UNITS, bucket.deficit + amount * UNITS_PER_TOKEN) end
-  return { charge[1], charge[2], amount, charge[6], charge[7], charge[3], charge[8], amount }
+  bucket.limit = holding[6]
+  if holding[3] > 0 then bucket.deficit = min(MAX_DEFICIT_UNITS, bucket.deficit + holding[3] * UNITS_PER_TOKEN) end
 end
 
 -- Brings what a lease holds to `amount`: takes the rest, debt or not, or gives back, never beyond full.

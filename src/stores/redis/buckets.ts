@@ -24,14 +24,14 @@ export interface KeptBucket extends BucketState {
 }
 
 /** Reads what scripts write; null for an absent one, which is full. */
-export function parseBucket(packed: Buffer | null): KeptBucket | null {
-  if (packed?.length !== FIVE_DOUBLES) return null;
-  const [deficitUnits = 0, updatedMs = 0, held = 0, limit = 0] = fiveDoubles(packed);
+export function parseBucket(kept: Buffer | null): KeptBucket | null {
+  if (kept?.length !== FIVE_DOUBLES) return null;
+  const [deficitUnits = 0, updatedMs = 0, held = 0, limit = 0] = fiveDoubles(kept);
   return { deficitUnits, updatedMs, held, limit };
 }
 
-export function fiveDoubles(packed: Buffer): readonly number[] {
-  return [0, 8, 16, 24, 32].map((at) => packed.readDoubleLE(at));
+export function fiveDoubles(bytes: Buffer): readonly number[] {
+  return [0, 8, 16, 24, 32].map((at) => bytes.readDoubleLE(at));
 }
 
 export function levelOf(kept: KeptBucket | null, spec: BucketSpec, nowMs: number): Level {
@@ -48,16 +48,15 @@ export function isUncharged(kept: KeptBucket | null, nowMs: number): boolean {
 export function chargeArguments(charge: BucketCharge): readonly Argument[] {
   const { key, dimension, limit, capacity, amount, inputAmount, countCachedInput, tenantId } = charge;
   const places = dimension === 'concurrency' ? Math.ceil(capacity) : capacity;
-  return [
-    key,
-    LETTERS[dimension],
-    Math.max(1, wholeTokens(limit)),
-    wholeTokens(places),
-    wholeTokens(amount),
-    wholeTokens(inputAmount),
-    countCachedInput ? 1 : 0,
-    tenantId,
-  ];
+  const rate = Math.max(1, wholeTokens(limit));
+  return [key, LETTERS[dimension], tenantId, packed([rate, wholeTokens(places), wholeTokens(amount), wholeTokens(inputAmount), countCachedInput ? 1 : 0])];
+}
+
+/** Five numbers as scripts read them fastest. */
+function packed(numbers: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(FIVE_DOUBLES);
+  for (const [i, n] of numbers.entries()) bytes.writeDoubleLE(n, i * 8);
+  return bytes;
 }
 
 /** The answer of the `reserve` script in words; null where a cancellation came before it. */

@@ -46,9 +46,9 @@ export class RedisLeases {
     roots.use(request.rootId, request.nowMs);
     const lease = this.#known.begin(request);
     const result = reserveResult(request, await this.#reserve(request, request.nowMs, false));
-    if (result === null) throw new Error('the lease was cancelled before it began');
-    if (result.kind === 'reserved') lease.result = result;
+    if (result?.kind === 'reserved') lease.result = result;
     else this.#known.forget(request.leaseId);
+    if (result === null) throw new Error('the lease was cancelled before it began');
     return result;
   }
 
@@ -111,7 +111,12 @@ export class RedisLeases {
   /** The store lost a lease that runs (it came back empty, or a replica took over that did not know): it begins again, whatever it takes. */
   async #bringBack(lease: KnownLease | undefined, nowMs: number): Promise<void> {
     if (lease === undefined) return;
-    this.parts.tenants.learn({ ...lease.request, nowMs });
+    const { roots, tenants } = this.parts;
+    const { rootId } = lease.request;
+    tenants.lost(lease.request);
+    tenants.learn({ ...lease.request, nowMs });
+    roots.lost(rootId);
+    roots.use(rootId, nowMs);
     await this.#reserve(lease.request, nowMs, true);
   }
 

@@ -10,8 +10,6 @@ import type { RedisClient } from './scripts.js';
 /** From more roots than this, each is asked for fewer events than all together may be. */
 const WHOLE_ROOTS = 32;
 
-type StreamEntry = readonly [id: string, fields: readonly string[]];
-
 /** Reads what settlements booked: events and totals, over all roots. */
 export class RedisLedger {
   constructor(
@@ -25,8 +23,9 @@ export class RedisLedger {
     if (limit <= 0) return [];
     const rootIds = await this.roots.latest(limit);
     const streams = await overRoots(rootIds, (rootId) => this.client.xrevrange(this.keys.recentEvents(rootId), '+', '-', 'COUNT', limit));
-    const entries = streams.flat().sort((a, b) => compareIds(b[0], a[0]));
-    return entries.slice(0, limit).reverse().map(eventOf);
+    const events = streams.flat().map(([id, fields]) => ({ id, event: eventOf(fields) }));
+    events.sort((a, b) => compareIds(b.id, a.id, b.event.settledAtMs, a.event.settledAtMs));
+    return events.slice(0, limit).reverse().map(({ event }) => event);
   }
 
   /** On the way roots that have none are taken from the list. */
@@ -55,11 +54,11 @@ export class RedisLedger {
 
   async #queued(rootId: string, limit: number): Promise<readonly StoredEvent[]> {
     const entries = await this.client.xrange(this.keys.queuedEvents(rootId), '-', '+', 'COUNT', limit);
-    return entries.map((entry) => ({ id: entry[0], rootId, event: eventOf(entry) }));
+    return entries.map(([id, fields]) => ({ id, rootId, event: eventOf(fields) }));
   }
 }
 
-function eventOf([, fields]: StreamEntry): LedgerEvent {
+function eventOf(fields: readonly string[]): LedgerEvent {
   return parseEvent(fields[1] ?? 'null');
 }
 
@@ -72,9 +71,9 @@ function isStreamId(id: string): boolean {
   return /^\d{1,19}-\d{1,19}$/.test(id);
 }
 
-/** By time, then by number within a millisecond. */
-function compareIds(a: string, b: string): number {
+/** By time; those of one millisecond, which may be of different roots, by their times of settlement if these are given, then by number. */
+function compareIds(a: string, b: string, aSettledMs = 0, bSettledMs = 0): number {
   const [aMs = 0, aNumber = 0] = a.split('-').map(Number);
   const [bMs = 0, bNumber = 0] = b.split('-').map(Number);
-  return aMs - bMs || aNumber - bNumber;
+  return aMs - bMs || aSettledMs - bSettledMs || aNumber - bNumber;
 }

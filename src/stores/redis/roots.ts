@@ -11,7 +11,9 @@ const MAX_ROOTS = 10_000;
 /** Roots that are asked at the same time. */
 const AT_ONCE = 256;
 
-type RootSet = Extract<SharedKey, 'live' | 'queued' | 'roots'>;
+const ROOT_SETS = ['live', 'queued', 'roots'] as const satisfies readonly SharedKey[];
+
+type RootSet = (typeof ROOT_SETS)[number];
 
 export interface RootParts {
   readonly client: RedisClient;
@@ -44,6 +46,11 @@ export class Roots {
     this.#note('queued', rootId, nowMs);
   }
 
+  /** The store lost what was noted of this root: it is noted again at its next use. */
+  lost(rootId: string): void {
+    for (const set of ROOT_SETS) this.#noted.delete(nameOf(set, rootId));
+  }
+
   async in(set: RootSet): Promise<readonly string[]> {
     return this.parts.client.zrange(this.parts.keys.shared(set), '0', '-1');
   }
@@ -68,7 +75,7 @@ export class Roots {
 
   #note(set: RootSet, rootId: string, nowMs: number): void {
     this.tick(nowMs);
-    const name = `${set} ${rootId}`;
+    const name = nameOf(set, rootId);
     const notedMs = this.#noted.get(name);
     if (notedMs !== undefined && Math.abs(nowMs - notedMs) < AGAIN_MS) return;
     this.#noted.set(name, nowMs, nowMs);
@@ -78,6 +85,10 @@ export class Roots {
       onFault(error);
     });
   }
+}
+
+function nameOf(set: RootSet, rootId: string): string {
+  return `${set} ${rootId}`;
 }
 
 /** Asks all roots, some at a time. */

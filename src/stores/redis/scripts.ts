@@ -4,7 +4,7 @@ import type { Cluster, Redis } from 'ioredis';
 /** A client of one server (or of a master that Sentinels name), or of a cluster. */
 export type RedisClient = Redis | Cluster;
 
-export type Argument = string | number;
+export type Argument = string | number | Buffer;
 
 /** The commands that `defineScripts` adds to a client: keys first, as each script's head says. */
 export interface Scripts {

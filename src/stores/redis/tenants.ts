@@ -39,6 +39,11 @@ export class Tenants {
     this.#learnCharges(shadowed, rootId, nowMs);
   }
 
+  /** The store lost what it was told of the tenants of a request: it is told again with the next. */
+  lost({ tenantId, enforced, shadowed }: ReserveRequest): void {
+    for (const id of [tenantId, ...[...enforced, ...shadowed].map((charge) => charge.tenantId)]) this.#known.delete(id);
+  }
+
   /** Of those that nobody ever saw: themselves. */
   async rootsOf(tenantIds: Iterable<string>): Promise<ReadonlyMap<string, string>> {
     const roots = new Map<string, string>();

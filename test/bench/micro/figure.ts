@@ -1,9 +1,11 @@
 /** One thing that is measured on its own. */
 export interface Figure {
   readonly name: string;
-  /** Of speeds (`MB/s`) the larger is the better, of times (`ms`) the smaller. */
-  readonly unit: 'MB/s' | 'ms';
+  /** Of speeds (`MB/s`) the larger is the better, of times (`ms`, `µs`, and how many times another one) the smaller. */
+  readonly unit: 'MB/s' | 'ms' | 'µs' | '× GET';
   readonly target: number;
+  /** It measures many times by itself. */
+  readonly once?: boolean;
   /** Runs once and returns the figure in its unit. */
-  run(): number;
+  run(): number | Promise<number>;
 }
