@@ -7,6 +7,9 @@ export const LEASE_MS = 10_000;
 /** Every lease is renewed at least this often while its exchange lives, in milliseconds. */
 export const RENEW_MS = 1_000;
 
+/** How long an ended lease is known, in milliseconds: a call that comes late or again finds that it ended. */
+export const ENDED_MS = 600_000;
+
 /** A processor that has not told of itself for so long counts as gone, in milliseconds. */
 export const PROCESSOR_MS = 10_000;
 
@@ -41,6 +44,13 @@ export interface StoreSnapshot {
 /**
  * The shared truth of quotas. Every call may be made again after a fault: leases are named by the caller, and ending one
  * twice changes nothing. Rejections are faults of the store, never decisions.
+ *
+ * An ended lease is known for `ENDED_MS` at least, by whichever clock the store forgets (a shared one by its server's; one in memory
+ * sooner, once ten thousand newer ones ended). A call about it after
+ * that may be answered as before or as for a lease that never was: to reserve with its id may begin another. So ids are never used twice.
+ *
+ * A caller's time may stand still or step back a little: nothing refills, and no lease expires by it. Where it steps back by seconds after a
+ * root was left alone for `LEASE_MS`, a lease that begins there may be missing in counts, and is not reaped, until it is next renewed.
  */
 export interface Store {
   /** One atomic step over all charges: charges all of them or none. The same lease id again answers as the first time. */

@@ -54,8 +54,9 @@ export class Models {
     return states;
   }
 
-  /** Takes a state up where it stands for more answers than what is here. */
-  adopt({ key, observations, state }: LearnedState): void {
+  /** Takes a state up where it stands for more answers than what is here. What others stored may be anything. */
+  adopt(stored: LearnedState | null | undefined): void {
+    const { key, observations = 0, state } = (stored ?? {}) as Partial<LearnedState>;
     if (typeof key !== 'string' || key.length > MAX_NAME || typeof state !== 'string' || state.length > MAX_STATE) return;
     const facts = factsOf(key);
     if (facts === null || !(observations > (this.#models.get(key)?.observations ?? 0))) return;

@@ -1,6 +1,6 @@
 import type { BucketCharge, Consumption, Level, LedgerEvent, ReserveRequest, ReserveResult, SettleResult, Shortage, TenantTotals } from '../domain/lease.js';
 import type { LearnedState } from '../domain/estimate.js';
-import { PROCESSOR_MS, type BucketSpec, type Renewal, type Store, type StoredEvent, type StoreSnapshot } from '../domain/store.js';
+import { ENDED_MS, PROCESSOR_MS, type BucketSpec, type Renewal, type Store, type StoredEvent, type StoreSnapshot } from '../domain/store.js';
 import { NO_FIGURES, abandonedEvent, correctionEvent, figuresBetween, figuresOf, takingBackEvent, type Figures } from './ledger-entries.js';
 import { LearnedTable } from './memory-learned.js';
 import { adjust, chargeWaitMs, extend, hold, holdAgain, learnHold, levelOf, release, shortageOf, trueAmount } from './memory-buckets.js';
@@ -39,7 +39,7 @@ const DEFAULTS: Required<MemoryStoreOptions> = {
   maxPendingEvents: 100_000,
   onEventLost: () => undefined,
   endedLeases: 10_000,
-  endedLeaseMs: 600_000,
+  endedLeaseMs: ENDED_MS,
   reapedLeaseMs: 86_400_000,
   maxTenants: 10_000,
   maxPeriodTotals: 500_000,

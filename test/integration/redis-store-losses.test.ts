@@ -165,6 +165,22 @@ test('a server that forgets all scripts before every call is taught each of them
   expect(await seen(store)).toEqual([0, 9_883, 2, 27]);
 });
 
+test('what was learned is read and saved beside entries that make no sense, which give way to what does', async () => {
+  const client = connect();
+  const store = storeOf(client, { learnedKeys: 4 });
+  const state = (key: string) => ({ key, observations: 3, state: `${key} 7` });
+  await store.saveLearned([state('chat a')]);
+  const [states, order, sums] = ['s', 'o', 'n'].map((name) => `${keyPrefix}tw1:{learned}:${name}`) as [string, string, string];
+  const garbage: Readonly<Record<string, string>> = { empty: '', word: 'null', short: '3 4', nan: 'NaN 4 x', less: '-1 4 x', binary: '\u0000 \uffff {' };
+  await client.hset(states, garbage);
+  for (const key of [...Object.keys(garbage), 'absent']) await client.zadd(order, 0, key);
+  await client.set(sums, 'nonsense');
+  expect(await store.loadLearned()).toEqual([state('chat a')]);
+  await store.saveLearned([state('word'), state('chat b')]);
+  expect((await store.loadLearned()).map(({ key }) => key).toSorted()).toEqual(['chat a', 'chat b', 'word']);
+  expect(await client.hlen(states)).toBeLessThanOrEqual(4);
+});
+
 describe('by the time of the server', () => {
   const HOUR_MS = 3_600_000;
   const serverMs = async (client: Redis): Promise<number> => Number((await client.time())[0]) * 1_000;

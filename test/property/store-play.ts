@@ -13,7 +13,6 @@ const OWNERS = 3;
 const MAX_RUNNING = 40;
 const MAX_ENDED = 40;
 const ENDED_KNOWN_MS = 480_000;
-/** The clock never steps back behind its latest time by more than what a store must bear. */
 const MAX_BEHIND_MS = 50_000;
 const SECOND_MS = 1_000;
 
@@ -27,12 +26,17 @@ interface Known {
   endedAtMs: number | null;
 }
 
+export interface PlayOptions {
+  /** The clock never steps back behind its latest time by more than what these stores bear, in milliseconds. */
+  readonly maxBehindMs?: number;
+}
+
 /**
  * Plays a random history through a reference model and through stores, and compares every answer, and after every step all
  * levels, leases and totals. @throws Error that tells seed and step where they differ, or where an invariant of `scheduling.md` does not hold.
  */
-export async function playHistory(seed: number, steps: number, stores: readonly Played[]): Promise<Tally> {
-  const history = new History(seed, stores);
+export async function playHistory(seed: number, steps: number, stores: readonly Played[], { maxBehindMs = MAX_BEHIND_MS }: PlayOptions = {}): Promise<Tally> {
+  const history = new History(seed, stores, maxBehindMs);
   for (let step = 0; step < steps; step++) await history.step(step);
   await history.finish();
   return history.tally;
@@ -49,7 +53,11 @@ class History {
   #ids = 0;
   #step = 0;
 
-  constructor(seed: number, stores: readonly Played[]) {
+  constructor(
+    seed: number,
+    stores: readonly Played[],
+    private readonly maxBehindMs: number,
+  ) {
     this.#random = new Random(seed);
     this.#world = new World(this.#random);
     this.#referee = new Referee(seed, stores, this.#model);
@@ -245,7 +253,7 @@ class History {
   }
 
   #moveClock(ms: number): void {
-    this.#nowMs = Math.max(this.#nowMs + ms, this.#latestMs - MAX_BEHIND_MS);
+    this.#nowMs = Math.max(this.#nowMs + ms, this.#latestMs - this.maxBehindMs);
     this.#latestMs = Math.max(this.#latestMs, this.#nowMs);
   }
 

@@ -5,23 +5,28 @@
 -- Returns how many were kept.
 -- Invariants: the number and the length of all stay within their bounds.
 
-local kept, last, total = 0, string.match(redis.call('GET', KEYS[3]) or '0 0', '^(%d+) (%d+)$')
-last, total = tonumber(last), tonumber(total)
+local kept, last, total = 0, string.match(redis.call('GET', KEYS[3]) or '', '^(%d+) (%d+)$')
+last, total = tonumber(last or 0), tonumber(total or 0)
 
-local function length_of(text) return tonumber(string.match(text, '^%S+ (%d+) ')) end
+-- Of a text that this script did not write: -1 and 0.
+local function read(text)
+  local observations, length = string.match(text or '', '^(%d+) (%d+) ')
+  return tonumber(observations or -1), tonumber(length or 0)
+end
 
 local function forget(key)
   local text = redis.call('HGET', KEYS[1], key)
   if not text then return end
-  total = math.max(0, total - length_of(text))
+  local _, length = read(text)
+  total = math.max(0, total - length)
   redis.call('HDEL', KEYS[1], key)
   redis.call('ZREM', KEYS[2], key)
 end
 
 for i = 3, #ARGV, 4 do
   local key, observations, length, state = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  local known = redis.call('HGET', KEYS[1], key)
-  if not known or tonumber(string.match(known, '^%S+')) <= tonumber(observations) then
+  local known = read(redis.call('HGET', KEYS[1], key))
+  if known <= tonumber(observations) then
     forget(key)
     last, total, kept = last + 1, total + length, kept + 1
     redis.call('HSET', KEYS[1], key, observations .. ' ' .. length .. ' ' .. state)

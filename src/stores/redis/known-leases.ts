@@ -1,4 +1,5 @@
 import type { ReserveRequest, ReserveResult } from '../../domain/lease.js';
+import { ENDED_MS } from '../../domain/store.js';
 import { Generations } from '../generations.js';
 
 /** What this processor knows of a lease that it asked for. */
@@ -13,7 +14,6 @@ interface EndedLease {
   readonly result: ReserveResult | null;
 }
 
-const ENDED_KEPT_MS = 600_000;
 const ENDED_KEPT = 20_000;
 
 /**
@@ -22,7 +22,7 @@ const ENDED_KEPT = 20_000;
  */
 export class KnownLeases {
   readonly #running = new Map<string, KnownLease>();
-  readonly #ended = new Generations<EndedLease>({ entries: ENDED_KEPT, ageMs: ENDED_KEPT_MS });
+  readonly #ended = new Generations<EndedLease>({ entries: ENDED_KEPT, ageMs: ENDED_MS });
 
   running(leaseId: string): KnownLease | undefined {
     return this.#running.get(leaseId);

@@ -38,8 +38,9 @@ export class RedisLearned {
   }
 }
 
+/** What is there may be anything: what was not written by the `learn` script is passed over. */
 function parseState(key: string, text: string | null): readonly LearnedState[] {
-  const [, observations, state] = /^(\S+) \d+ ([^]*)$/.exec(text ?? '') ?? [];
+  const [, observations, state] = /^(\d+) \d+ ([^]*)$/.exec(text ?? '') ?? [];
   return observations === undefined || state === undefined ? [] : [{ key, observations: Number(observations), state }];
 }
 

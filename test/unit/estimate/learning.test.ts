@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Estimator } from '../../../src/domain/estimate.js';
+import type { Estimator, LearnedState } from '../../../src/domain/estimate.js';
 import { createEstimator } from '../../../src/estimate/estimator.js';
 import { answer, requestOf, textOf } from './facts.js';
 
@@ -173,6 +173,10 @@ describe('what was learned', () => {
     const bad = ['', 'null', '[]', '{}', '"x"', '{', changed({ version: 99 }), changed({ features: 3 }), changed({ weights: [1, 2] }), changed({ weights: null }), changed({ covariance: ['x'] }), changed({ observations: -1 })];
     other.adopt(bad.map((state) => ({ ...good!, state })));
     other.adopt([{ ...good!, key: 'nonsense' }, { ...good!, observations: NaN }, { ...good!, state: 'x'.repeat(100_000) }]);
+    const garbage: readonly unknown[] = [null, undefined, 'text', 7, [], {}, { ...good, key: null }, { ...good, key: 7 }, { ...good, state: null }, { ...good, state: {} }, { ...good, observations: 'many' }, { ...good, observations: {} }];
+    other.adopt(garbage as readonly LearnedState[]);
     expect(estimate(other, PROSE)).toBe(fresh(PROSE));
+    other.adopt([null as unknown as LearnedState, good!]);
+    expect(estimate(other, PROSE)).toBe(estimate(one, PROSE));
   });
 });
