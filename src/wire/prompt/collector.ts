@@ -18,8 +18,8 @@ const FILE_ID = 'file_id';
 /** Longer ones are text. */
 const MAX_ROLE_LENGTH = 64;
 
-/** Pictures and sounds whose own headers are read, of one body: hardly any provider takes more. */
-const MAX_HEADERS = 2000;
+/** Pictures and sounds whose own headers are read, of one body: no provider takes more but Gemini (3,000), whose pictures cost alike for the most part. */
+const MAX_HEADERS = 600;
 
 /** Members whose value, where it is no string, is shown to the model as JSON. */
 const SHOWN_AS_JSON = new Set(['arguments', 'input', 'args', 'json']);
