@@ -5,7 +5,7 @@ import type { Document } from 'yaml';
 import { visit } from 'yaml';
 import type { StatusDocument } from '../../src/admin/status.js';
 import type { LedgerEvent } from '../../src/domain/lease.js';
-import { startServing, type ServerYaml, type Serving } from './serving.js';
+import { startServing, until, type ServerYaml, type Serving } from './serving.js';
 import { startStack, type Stack, type StackOptions } from './stack.js';
 
 export interface FleetOptions extends Omit<StackOptions, 'processorPort'> {
@@ -49,6 +49,8 @@ export async function startFleet({ processors: count = 2, yaml, server = DRAININ
     options.edit?.(config);
   };
   const stack = await startStack({ ...options, edit, processorPort: processors[0]!.port });
+  // Envoy balances over those whose health it knows: at first that may be some of them.
+  await until(async () => (await stack.envoy.stats('cluster.tokenweir.membership_healthy')) === count, `Envoy sees ${count} healthy processors`);
   const admin = (processor: number, path: string): Promise<Response> => fetch(`${processors[processor]!.adminUrl}${path}`);
   const status = async (processor: number): Promise<StatusDocument> => (await admin(processor, '/status')).json() as Promise<StatusDocument>;
   return {
