@@ -1,8 +1,8 @@
 import type { Estimator, LearnedState, Observation, OutputBounds, OutputEstimate, PromptEstimate } from '../domain/estimate.js';
 import type { RequestFacts } from '../domain/request.js';
-import { TEXT_FEATURES, type TextFeatures } from '../lib/text-features.js';
+import type { TextFeatures } from '../lib/text-features.js';
 import { assumedErrorShare } from './error-share.js';
-import { tokenizerOf, textWeights } from './families.js';
+import { textWeights } from './families.js';
 import { weigh } from './features.js';
 import { isCount, Learned } from './learned.js';
 import { Models } from './models.js';
@@ -53,8 +53,7 @@ class LearningEstimator implements Estimator {
   prompt(tenantId: string, facts: RequestFacts): PromptEstimate {
     const known = this.#tenants.get(keyOf(tenantId, facts.model));
     const model = this.#models.of(facts);
-    const usual = this.#enough(known?.inputs.total) ? (known?.inputs.quantile(0.95) ?? null) : null;
-    const regressors = regressorsOf(facts, model.family, this.#references.tokensOf(tenantId, facts, usual));
+    const regressors = regressorsOf(facts, model.family, this.#references.tokensOf(tenantId, facts, () => this.#usualInput(known)));
     const least = whole(leastTokens(facts.prompt), 1);
     const tokens = whole(model.predict(regressors), least);
     const assumed = assumedErrorShare(regressors, model.weights, model.family.tokenizer !== 'unknown');
@@ -64,7 +63,7 @@ class LearningEstimator implements Estimator {
 
   exactly(facts: RequestFacts, estimate: PromptEstimate, textTokens: number): PromptEstimate {
     const { regressors } = estimate;
-    const ofText = weigh(regressors.subarray(0, TEXT_FEATURES.length), this.#models.of(facts).weights.subarray(0, TEXT_FEATURES.length));
+    const ofText = weigh(regressors, this.#models.of(facts).weights);
     const around = Math.max(0, estimate.tokens - ofText);
     const tokens = whole(around + textTokens, textTokens);
     // What is around the text is estimated as before.
@@ -83,9 +82,9 @@ class LearningEstimator implements Estimator {
    * token; where there are more than twice as many pieces as the text can explain, only the text is believed.
    */
   countOutput(model: string, text: Readonly<TextFeatures>, pieces: number): number {
-    const known = this.#models.known(model);
-    const learned = known !== null && known.observations >= SURE_MODEL;
-    const tokens = weigh(text, learned ? known.weights.subarray(0, TEXT_FEATURES.length) : textWeights(known?.family.tokenizer ?? tokenizerOf(model)));
+    // Of a conversation, whatever the API: how its prompts are framed does not matter here. Asked for with each chunk.
+    const known = this.#models.of({ api: 'openai-chat', model });
+    const tokens = weigh(text, known.observations >= SURE_MODEL ? known.weights : textWeights(known.family.tokenizer));
     if (!(tokens > 0)) return 0;
     const byText = whole(tokens, 1);
     return pieces <= MAX_PIECES_PER_TOKEN * byText ? Math.max(byText, Math.floor(pieces)) : byText;
@@ -112,8 +111,13 @@ class LearningEstimator implements Estimator {
     for (const state of states) this.#models.adopt(state);
   }
 
-  #enough(observations: number | undefined): boolean {
-    return observations !== undefined && observations >= this.#minObservations;
+  /** What this tenant's longer prompts to the model take; null while unknown. */
+  #usualInput(known: Learned | undefined): number | null {
+    return known !== undefined && this.#enough(known.inputs.total) ? known.inputs.quantile(0.95) : null;
+  }
+
+  #enough(observations: number): boolean {
+    return observations >= this.#minObservations;
   }
 }
 

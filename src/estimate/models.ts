@@ -1,6 +1,7 @@
 import type { LearnedState } from '../domain/estimate.js';
-import type { Api, RequestFacts } from '../domain/request.js';
+import type { RequestFacts } from '../domain/request.js';
 import { Model } from './model.js';
+import { PLAIN_APIS } from './overheads.js';
 import { Recent } from './recent.js';
 import { familyOf } from './regressors.js';
 
@@ -28,11 +29,6 @@ export class Models {
     const fresh = new Model(familyOf(facts));
     this.#fresh.set(key, fresh);
     return fresh;
-  }
-
-  /** What was learned of a model through any API that is a conversation. */
-  known(model: string): Model | null {
-    return this.#models.get(keyOf({ api: 'openai-chat', model })) ?? null;
   }
 
   learn(facts: RequestFacts, regressors: Float64Array, inputTokens: number): void {
@@ -65,11 +61,9 @@ export class Models {
   }
 }
 
-/** Plain text (embeddings, completions) and conversations are framed in different ways. */
-const PLAIN: ReadonlySet<Api> = new Set(['openai-completions', 'openai-embeddings', 'gemini-embed-content', 'ollama-embed', 'llamacpp-completion', 'rerank']);
-
+/** Plain text and conversations are framed in different ways. */
 function keyOf({ api, model }: Pick<RequestFacts, 'api' | 'model'>): string {
-  return `${PLAIN.has(api) ? 'text' : 'chat'} ${model}`;
+  return `${PLAIN_APIS.has(api) ? 'text' : 'chat'} ${model}`;
 }
 
 function factsOf(key: string): Pick<RequestFacts, 'api' | 'model'> | null {

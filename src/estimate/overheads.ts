@@ -30,7 +30,8 @@ const OPEN: Overheads = { ...CHAT, toolShare: 1, schemaShare: 0 };
 /** Prompts that are only text: completions, embeddings. */
 const PLAIN: Overheads = { message: 0, reply: 0, toolsPreamble: 0, tool: 0, toolMessage: 0, toolShare: 1, schemaShare: 1, schemaPreamble: 0, reasoning: 0 };
 
-const PLAIN_APIS: ReadonlySet<Api> = new Set(['openai-completions', 'openai-embeddings', 'gemini-embed-content', 'ollama-embed', 'llamacpp-completion', 'rerank']);
+/** APIs of such prompts. */
+export const PLAIN_APIS: ReadonlySet<Api> = new Set(['openai-completions', 'openai-embeddings', 'gemini-embed-content', 'ollama-embed', 'llamacpp-completion', 'rerank']);
 
 /**
  * By API and model name, as of November 2026; the first that matches counts. Message and reply of OpenAI's models are published. All else was

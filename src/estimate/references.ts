@@ -15,13 +15,13 @@ export class References {
     this.#tokens = new Recent(maxIds);
   }
 
-  /** `usual`: what this tenant's longer prompts to the model take, null while unknown; it stands for what is not known. */
-  tokensOf(tenantId: string, { prompt }: RequestFacts, usual: number | null): ReferenceTokens {
+  /** `usual`: what this tenant's longer prompts to the model take, null while unknown; it stands for what is not known, and is asked for then only. */
+  tokensOf(tenantId: string, { prompt }: RequestFacts, usual: () => number | null): ReferenceTokens {
     let tokens = 0;
     let unknown = false;
     for (const reference of prompt.references) {
       const known = this.#tokens.get(keyOf(tenantId, reference));
-      tokens += known ?? usual ?? UNKNOWN[reference.kind];
+      tokens += known ?? usual() ?? UNKNOWN[reference.kind];
       unknown ||= known === undefined;
     }
     return { tokens, unknown };

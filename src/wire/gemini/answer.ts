@@ -15,7 +15,7 @@ export class GeminiAnswer extends Answer {
   take(part: JsonObject): void {
     this.responseId = idOf(part['responseId']) ?? this.responseId;
     this.model = nameOf(part['modelVersion']) ?? this.model;
-    if (isObject(part['error']) || (typeof part['error'] === 'string' && part['error'] !== '')) this.sawError = true;
+    this.error(part['error']);
     const feedback = part['promptFeedback'];
     if (isObject(feedback) && typeof feedback['blockReason'] === 'string') this.#sawFinish = true;
     for (const candidate of listOf(part['candidates'])) if (isObject(candidate)) this.#candidate(candidate);

@@ -70,7 +70,7 @@ export class GenerateAnswer extends Answer {
   take(part: JsonObject): void {
     const before = this.texts;
     this.model = nameOf(part['model']) ?? this.model;
-    if (isObject(part['error']) || (typeof part['error'] === 'string' && part['error'] !== '')) this.sawError = true;
+    this.error(part['error']);
     const { token, details, meta_info: meta } = part;
     // TGI's stream tells each token, and at its end all of them once more.
     if (isObject(token)) this.text(token['text']);

@@ -66,7 +66,7 @@ export class InputOnlyAnswer extends Answer {
   take(part: JsonObject): void {
     this.responseId = idOf(part['id']) ?? this.responseId;
     this.model = nameOf(part['model']) ?? this.model;
-    if (isObject(part['error']) || (typeof part['error'] === 'string' && part['error'] !== '')) this.sawError = true;
+    this.error(part['error']);
     const { usage, meta } = part;
     const told = isObject(usage) ? (tokenCount(usage['prompt_tokens']) ?? tokenCount(usage['total_tokens'])) : null;
     this.#input = told ?? (isObject(meta) ? inputOfMeta(meta) : null) ?? this.#input;

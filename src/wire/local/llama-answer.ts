@@ -17,7 +17,7 @@ export class LlamaAnswer extends Answer {
     const before = this.texts;
     const index = tokenCount(part['index']) ?? 0;
     this.model = nameOf(part['model']) ?? this.model;
-    if (isObject(part['error']) || (typeof part['error'] === 'string' && part['error'] !== '')) this.sawError = true;
+    this.error(part['error']);
     this.#ended.set(index, part['stop'] === true || this.#ended.get(index) === true);
     this.text(part['content'] ?? hiddenText(part));
     if (this.texts > before) this.outputPieces++;

@@ -16,7 +16,7 @@ export class OllamaAnswer extends Answer {
   take(part: JsonObject): void {
     const before = this.texts;
     this.model = nameOf(part['model']) ?? this.model;
-    if (isObject(part['error']) || (typeof part['error'] === 'string' && part['error'] !== '')) this.sawError = true;
+    this.error(part['error']);
     this.text(part['response']);
     this.text(part['thinking']);
     const { message } = part;

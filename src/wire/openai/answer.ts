@@ -23,7 +23,7 @@ export class OpenAiAnswer extends Answer {
     this.responseId = idOf(part['id']) ?? this.responseId;
     this.model = nameOf(part['model']) ?? this.model;
     this.serviceTier = nameOf(part['service_tier']) ?? this.serviceTier;
-    if (isObject(part['error']) || (typeof part['error'] === 'string' && part['error'] !== '')) this.sawError = true;
+    this.error(part['error']);
     if (part['choices'] === undefined) this.#llama(part);
     const choices = listOf(part['choices']);
     let finished = choices.length === 0;

@@ -2,7 +2,7 @@ import type { ResponseReading } from '../../domain/wire.js';
 import type { Usage, UsageLine } from '../../domain/usage.js';
 import { TextCounter, type TextFeatures } from '../../lib/text-features.js';
 import { MAX_MODEL_LENGTH } from '../json/fields.js';
-import type { Json, JsonObject } from '../json/json.js';
+import { isObject, type Json, type JsonObject } from '../json/json.js';
 
 /** Longest id of an answer that is kept. */
 const MAX_ID_LENGTH = 256;
@@ -60,6 +60,11 @@ export abstract class Answer implements ResponseReading {
   /** How many texts were put out until now: a part that adds some is a piece of output. */
   get texts(): number {
     return this.#texts;
+  }
+
+  /** What a part names as its error: an object, or with some servers a text. */
+  protected error(error: Json): void {
+    if (isObject(error) || (typeof error === 'string' && error !== '')) this.sawError = true;
   }
 
   /** Takes a part that was taken before, once more, and tells what that would count; counts nothing. */

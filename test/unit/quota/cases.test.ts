@@ -7,7 +7,10 @@ import type { Demand } from '../../../src/quota/charges.js';
 import { createMemoryStore } from '../../../src/stores/memory.js';
 import { event, used } from '../../conformance/store-builders.js';
 import { demand, limit, policy, tenant } from './builders.js';
-import { handedCase } from './handed-cases.js';
+import { handedCase } from '../../support/handed.js';
+
+/** The numbers of a case's limit. */
+const limitOf = (input: Readonly<Record<string, unknown>>) => input['limit'] as Readonly<Record<string, number>>;
 
 /** One tenant in front of a store, at virtual time: what the admission does, without a network. */
 class Desk {
@@ -50,7 +53,7 @@ const repeat = (n: number): readonly number[] => Array.from({ length: n }, (_, i
 
 describe('handed cases: rate-limit accounting', () => {
   handedCase('wso2/api-platform#2932', async ({ input, expected }) => {
-    const { tokens, window_s: windowS } = input.limit;
+    const { tokens, window_s: windowS } = limitOf(input);
     const desk = new Desk([limit('tokens', tokens! / (windowS! / 60), { capacity: tokens! })]);
     expect(await desk.serve(120, 30)).toBe(200);
     expect(await desk.remaining()).toBe(expected['after_A_remaining']);
@@ -60,7 +63,7 @@ describe('handed cases: rate-limit accounting', () => {
   });
 
   handedCase('BerriAI/litellm#41610', async ({ input, expected }) => {
-    const tpm = input.limit['deployment_tpm']!;
+    const tpm = limitOf(input)['deployment_tpm']!;
     const desk = new Desk([limit('tokens', tpm)]);
     const usedAfter: number[] = [];
     for (const total of [80, 15, 20]) {
@@ -74,7 +77,7 @@ describe('handed cases: rate-limit accounting', () => {
   });
 
   handedCase('BerriAI/litellm#17664', async ({ input, expected }) => {
-    const desk = new Desk([limit('tokens', input.limit['tpm']!)]);
+    const desk = new Desk([limit('tokens', limitOf(input)['tpm']!)]);
     expect(await desk.serve(950, 1)).toBe(expected['first']);
     desk.nowMs += 30_000;
     expect(await desk.serve(950, 1)).toBe(expected['second']);
@@ -82,7 +85,7 @@ describe('handed cases: rate-limit accounting', () => {
 
   handedCase('BerriAI/litellm#18728', async ({ input, expected }) => {
     const admitted = async (countCachedInput: boolean): Promise<readonly number[]> => {
-      const desk = new Desk([limit('tokens', input.limit['tpm']!, { countCachedInput })]);
+      const desk = new Desk([limit('tokens', limitOf(input)['tpm']!, { countCachedInput })]);
       const statuses: number[] = [];
       for (let i = 0; i < 6; i++) {
         const { id, status } = await desk.ask(demand(9_900, 100, { cachedShare: 8_000 / 9_900 }));
@@ -107,7 +110,7 @@ describe('handed cases: rate-limit accounting', () => {
   });
 
   handedCase('higress-group/higress#2464', async ({ input, expected }) => {
-    const tpm = input.limit['tpm']!;
+    const tpm = limitOf(input)['tpm']!;
     const desk = new Desk([limit('tokens', tpm)]);
     const answers = await Promise.all(repeat(50).map(() => desk.ask(demand(50, 150))));
     const admitted = answers.filter(({ status }) => status === 200);
@@ -117,7 +120,7 @@ describe('handed cases: rate-limit accounting', () => {
   });
 
   handedCase('PostHog/posthog#45116', async ({ input, expected }) => {
-    const tpm = input.limit['tpm']!;
+    const tpm = limitOf(input)['tpm']!;
     const desk = new Desk([limit('tokens', tpm)]);
     const { id } = await desk.ask(demand(100, 4_000));
     expect(await desk.remaining()).toBe(tpm - 4_100);
@@ -127,7 +130,7 @@ describe('handed cases: rate-limit accounting', () => {
   });
 
   handedCase('BerriAI/litellm#21312', async ({ input, expected }) => {
-    const desk = new Desk([limit('requests', input.limit['rpm']!), limit('tokens', 100_000)]);
+    const desk = new Desk([limit('requests', limitOf(input)['rpm']!), limit('tokens', 100_000)]);
     let upstreamCalls = 0;
     const statuses: number[] = [];
     for (let i = 0; i < 25; i++) {
@@ -143,7 +146,7 @@ describe('handed cases: rate-limit accounting', () => {
   });
 
   handedCase('vllm-project/aibrix#848', async ({ input, expected }) => {
-    const tpm = input.limit['tpm']!;
+    const tpm = limitOf(input)['tpm']!;
     const desk = new Desk([limit('tokens', tpm)]);
     for (let i = 0; i < 10; i++) expect(await desk.serve(20, 30)).toBe(expected['first_ten']);
     expect(tpm - (await desk.remaining())).toBe(expected['used_after_ten']);
@@ -159,7 +162,7 @@ describe('handed cases: rate-limit accounting', () => {
 
 describe('handed cases: fairness without being asked', () => {
   handedCase('BerriAI/litellm#18953', async ({ input, expected }) => {
-    const desk = new Desk([limit('tokens', input.limit['key_tpm']!)]);
+    const desk = new Desk([limit('tokens', limitOf(input)['key_tpm']!)]);
     const statuses: number[] = [];
     for (let i = 0; i < 99; i++) statuses.push(await desk.serve(80, 20));
     expect(statuses.filter((status) => status !== 200)).toHaveLength(expected['rejections'] as number);
@@ -169,7 +172,7 @@ describe('handed cases: fairness without being asked', () => {
 
 describe('handed cases: concurrency', () => {
   handedCase('BerriAI/litellm#1477', async ({ input, expected }) => {
-    const places = input.limit['concurrent']!;
+    const places = limitOf(input)['concurrent']!;
     const desk = new Desk([limit('concurrency', places)]);
     const inFlight: number[] = [];
     const note = async (): Promise<void> => void inFlight.push(places - (await desk.remaining()));
