@@ -7,6 +7,8 @@ import { until } from '../support/serving.js';
 
 /** Sixty requests at once, and one more a minute. */
 const SIXTY = 'requestsPerMinute: 1, burstSeconds: 3600';
+const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+
 const yaml = (store: string): string => `
 store: ${store}
 storeTimeoutMs: 1000
@@ -49,6 +51,7 @@ describe('three processors, one Envoy, one Redis', () => {
     }
     const sent = fleet.stack.upstream.usageTotals;
     expect([shown[0]!.usage.inputTokens, shown[0]!.usage.outputTokens]).toEqual([sent.promptTokens, sent.completionTokens]);
+    await until(async () => sumOf(await all((i) => requestsOf(i, 'small'))) === 100, 'all are logged');
     for (const count of await all((i) => requestsOf(i, 'small'))) expect(count).toBeGreaterThan(5);
     const events = await fleet.ledger(2);
     expect(new Set(events.map(({ leaseId }) => leaseId)).size).toBe(60);

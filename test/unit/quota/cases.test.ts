@@ -191,7 +191,7 @@ describe('handed cases: concurrency', () => {
   });
 
   handedCase('BerriAI/litellm#20256', async ({ input, expected }) => {
-    const places = input.limit['concurrent']!;
+    const places = limitOf(input)['concurrent']!;
     const desk = new Desk([limit('concurrency', places), limit('tokens', 100_000)]);
     // Whatever the upstream did (502, 504, a reset, a time-out), it ends as a settlement of nothing, or of what was seen until then.
     const admitted = await Promise.all(repeat(places).map(() => desk.ask(demand(100, 100))));
@@ -202,7 +202,7 @@ describe('handed cases: concurrency', () => {
   });
 
   handedCase('BerriAI/litellm#27955', async ({ input, expected }) => {
-    const desk = new Desk([limit('concurrency', input.limit['concurrent']!)]);
+    const desk = new Desk([limit('concurrency', limitOf(input)['concurrent']!)]);
     const { id } = await desk.ask(demand(100, 4_000));
     await desk.store.renew([{ leaseId: id, outputTokens: 2 }], desk.nowMs);
     await desk.end(id, 100, 2);
