@@ -29,6 +29,7 @@ export function compilePolicy(document: Document): Policy {
       trustedTenantHeader: identity.trustedTenantHeader?.toLowerCase() ?? null,
       jwt: compileJwt(identity.jwt),
     },
+    pools: [],
     unknownPaths: document.unknownPaths,
     unmetered: compileUnmetered(document.unmetered),
     background: document.background,

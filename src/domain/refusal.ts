@@ -5,11 +5,15 @@ export type LimitName =
   | 'input_tokens_per_minute'
   | 'output_tokens_per_minute'
   | 'concurrency'
-  | 'request_too_large';
+  | 'request_too_large'
+  // Of a pool: no room now, and it does not wait; too many wait already; waited as long as it may.
+  | 'pool_busy'
+  | 'queue_full'
+  | 'queue_timeout';
 
 /** Whose limit it is. */
 export interface Scope {
-  readonly kind: 'tenant' | 'parent';
+  readonly kind: 'tenant' | 'parent' | 'pool';
   readonly id: string;
 }
 
@@ -52,7 +56,8 @@ export interface PlainRefusal extends Base {
     | 'unknown_path' // 404
     | 'body_too_large' // 413
     | 'unsupported_encoding' // 415
-    | 'store_unavailable'; // 503
+    | 'store_unavailable' // 503
+    | 'draining'; // 503: held when the processor had to stop
   /** The request's field at fault, or null. */
   readonly field: string | null;
 }

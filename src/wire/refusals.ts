@@ -9,7 +9,7 @@ const UNKNOWN_WAIT_MS = 1000;
 /** `retry-after` and its like: when to come again, or that it is of no use. The official SDKs obey all of them. */
 export function retryHeaders(refusal: Refusal): [string, string][] {
   if (refusal.kind === 'limited') return waitHeaders(refusal.retryAfterMs);
-  return refusal.kind === 'store_unavailable' ? waitHeaders(UNKNOWN_WAIT_MS) : [['x-should-retry', 'false']];
+  return refusal.kind === 'store_unavailable' || refusal.kind === 'draining' ? waitHeaders(UNKNOWN_WAIT_MS) : [['x-should-retry', 'false']];
 }
 
 /** `retry-after` in whole seconds and `retry-after-ms`, both rounded up and never 0. */

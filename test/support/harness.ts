@@ -43,7 +43,7 @@ export { limit, tenant } from './policies.js';
 /** A policy with these tenants; anonymous and unknown keys are refused. */
 export function policyOf(tenants: Tenant[], more: Partial<Omit<Policy, 'identity'>> & { identity?: Partial<Policy['identity']> } = {}): Policy {
   return {
-    enforcement: 'enforce' as Enforcement, unknownPaths: 'pass', unmetered: UNMETERED, background: 'meter', exactCounting: null, maxBodyBytes: 1_000_000, unknownOutputTokens: 100,
+    enforcement: 'enforce' as Enforcement, pools: [], unknownPaths: 'pass', unmetered: UNMETERED, background: 'meter', exactCounting: null, maxBodyBytes: 1_000_000, unknownOutputTokens: 100,
     maxOutputTokens: () => null, asksForUsage: () => true,
     ...more,
     tenants: new Map(tenants.map((each) => [each.id, each])),

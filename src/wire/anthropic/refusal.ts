@@ -13,6 +13,7 @@ const SHAPES: Record<Refusal['kind'], readonly [status: number, type: string]> =
   body_too_large: [413, 'request_too_large'],
   unsupported_encoding: [415, 'invalid_request_error'],
   store_unavailable: [503, 'overloaded_error'],
+  draining: [503, 'overloaded_error'],
 };
 
 /** A refusal as Anthropic's API would word it, ours in a member of its own beside `error`. */

@@ -16,6 +16,7 @@ const SHAPES: Record<Refusal['kind'], readonly [status: number, name: string]> =
   body_too_large: [413, 'ValidationException'],
   unsupported_encoding: [415, 'ValidationException'],
   store_unavailable: [503, 'ServiceUnavailableException'],
+  draining: [503, 'ServiceUnavailableException'],
 };
 
 /** A refusal as Bedrock would word it, ours in a member of its own beside `message`. The same for calls that stream: no stream has begun. */

@@ -17,6 +17,7 @@ const PLAIN: Record<PlainRefusal['kind'], Shape> = {
   body_too_large: { code: 413, status: 'INVALID_ARGUMENT' },
   unsupported_encoding: { code: 415, status: 'INVALID_ARGUMENT' },
   store_unavailable: { code: 503, status: 'UNAVAILABLE' },
+  draining: { code: 503, status: 'UNAVAILABLE' },
 };
 
 /** A refusal as Google's APIs word it (`google.rpc.Status` as JSON), ours in a member of its own beside `error`. */

@@ -12,6 +12,7 @@ const STATUS: Record<Refusal['kind'], number> = {
   body_too_large: 413,
   unsupported_encoding: 415,
   store_unavailable: 503,
+  draining: 503,
 };
 
 /** A refusal as Ollama words it: a sentence, and nothing else. Ours in a member of its own beside it. */

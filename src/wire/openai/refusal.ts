@@ -17,6 +17,7 @@ const PLAIN: Record<PlainRefusal['kind'], Omit<Shape, 'param'>> = {
   body_too_large: { status: 413, type: 'invalid_request_error', code: 'body_too_large' },
   unsupported_encoding: { status: 415, type: 'invalid_request_error', code: 'unsupported_encoding' },
   store_unavailable: { status: 503, type: 'server_error', code: 'service_unavailable' },
+  draining: { status: 503, type: 'server_error', code: 'service_unavailable' },
 };
 
 /**

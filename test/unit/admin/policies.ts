@@ -17,6 +17,7 @@ export function policy(tenants: readonly Tenant[], changes: Partial<Policy> = {}
       trustedTenantHeader: null,
       jwt: null,
     },
+    pools: [],
     unknownPaths: 'pass',
     unmetered: UNMETERED,
     background: 'meter',
