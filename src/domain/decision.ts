@@ -1,4 +1,5 @@
 import type { Outcome, SettleResult, Shortage } from './lease.js';
+import type { PoolFactors } from './pool.js';
 import type { Refusal, RefusalReason } from './refusal.js';
 import type { Work } from './request.js';
 import type { Usage } from './usage.js';
@@ -47,6 +48,14 @@ export interface RequestLabels {
   readonly work: Work;
 }
 
+/** How a pool decided a request, and by which figures. */
+export interface PoolDecision {
+  readonly poolId: string;
+  /** How long it was held, in milliseconds; 0 where it went on or was refused at once. */
+  readonly waitedMs: number;
+  readonly factors: PoolFactors;
+}
+
 /** All that is told about one request when it is over: what metrics, log line and access log are made from. */
 export interface RequestRecord {
   readonly requestId: string;
@@ -70,6 +79,8 @@ export interface RequestRecord {
   readonly reason: DecisionReason;
   readonly refusal: Refusal | null;
   readonly wouldRefuse: Shortage | null;
+  /** Null where no pool was asked, or none answered. */
+  readonly pool: PoolDecision | null;
   readonly outcome: Outcome | null;
   readonly status: number | null;
   readonly estimatedInputTokens: number;
@@ -80,6 +91,7 @@ export interface RequestRecord {
   readonly usage: Usage | null;
   /** True where the charge is (in part) our estimate. */
   readonly estimated: boolean;
+  /** Without the time that it was held. */
   readonly decisionMs: number;
   /** Until the first output passed; null without output. */
   readonly firstTokenMs: number | null;
@@ -114,6 +126,7 @@ export type FaultKind =
   | 'store' // the store failed where a decision was needed
   | 'settle' // a settlement failed and is tried again
   | 'renew' // the store was not told which leases live
+  | 'pool' // a pool's queue was not looked after: told again with the next call
   | 'reap' // leases of dead processors were not looked for
   | 'ledger' // events could not be handed to their sink, and wait in the store
   | 'exact_counting' // a prompt's tokens could not be counted: the estimate was taken

@@ -18,6 +18,8 @@ export interface Renewal {
   readonly leaseId: string;
   /** Output so far, in tokens: what exceeds the reservation extends it (and may take a bucket into debt). */
   readonly outputTokens: number;
+  /** It waits at another gate: it lives, and is not dispatched yet. */
+  readonly held?: boolean;
 }
 
 /** Longest state that is kept, its key included, in UTF-16 units. */
@@ -56,8 +58,8 @@ export interface Store {
   /** One atomic step over all charges: charges all of them or none. The same lease id again answers as the first time. */
   reserve(request: ReserveRequest): Promise<ReserveResult>;
   /**
-   * Tells that these leases live, and extends them by what they put out beyond their reservation. A lease that was renewed once counts as
-   * dispatched. One that others settled for dead runs again (it may overdraw); ended and unknown ones are passed over.
+   * Tells that these leases live, and extends them by what they put out beyond their reservation. A lease that was renewed once, and not as
+   * held, counts as dispatched. One that others settled for dead runs again (it may overdraw); ended and unknown ones are passed over.
    */
   renew(renewals: readonly Renewal[], nowMs: number): Promise<void>;
   /**

@@ -86,11 +86,11 @@ class MemoryStore implements Store {
   }
 
   async renew(renewals: readonly Renewal[], nowMs: number): Promise<void> {
-    for (const { leaseId, outputTokens } of renewals) {
+    for (const { leaseId, outputTokens, held } of renewals) {
       const known = this.#leases.find(leaseId, nowMs);
       if (known === null || known.kind === 'ended') continue;
       const { lease } = known;
-      lease.outputTokens = outputTokens;
+      if (held !== true) lease.outputTokens = outputTokens;
       if (known.kind === 'reaped') this.#reopen(lease, outputTokens, nowMs);
       else this.#keepAlive(lease, outputTokens, nowMs);
     }

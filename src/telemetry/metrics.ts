@@ -39,6 +39,7 @@ const FAULTS: Record<FaultKind | 'telemetry', true> = {
   unhandled: true,
   exact_counting: true,
   renew: true,
+  pool: true,
   reap: true,
   ledger: true,
   telemetry: true,

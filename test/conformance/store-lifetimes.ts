@@ -51,6 +51,37 @@ export function describeLifetimes(makeStore: MakeStore): void {
       expect(await on.store.recentEvents(10)).toMatchObject([{ leaseId: 'a', inputTokens: 100, outputTokens: 0, outcome: 'abandoned' }]);
     });
 
+    test('lives while it is held, and is given back whole all the same: it was not dispatched', async () => {
+      await on.store.reserve(leased('a', 120, [rpm, total, places]));
+      for (let ms = 0; ms < 30_000; ms += 5_000) {
+        await on.store.renew([{ leaseId: 'a', outputTokens: 0, held: true }], T0 + ms);
+        expect(await on.reapFor(T0 + ms, 5_000)).toBe(0);
+      }
+      await on.store.renew([{ leaseId: 'a', outputTokens: 0, held: true }], T0 + 30_000);
+      expect(await on.reapFor(T0 + 30_000, LEASE_MS)).toBe(1);
+      expect(await on.remainingOf([rpm, total, places], T0 + 40_000)).toEqual([100, 10_000, 2]);
+      expect(await on.store.recentEvents(10)).toEqual([]);
+    });
+
+    test('was held, was taken for dead, and runs after all: it holds its reservation again, and ends as if it had never been', async () => {
+      await on.store.reserve(leased('a', 120, [places]));
+      await on.store.renew([{ leaseId: 'a', outputTokens: 0, held: true }], T0);
+      expect(await on.reapFor(T0, LEASE_MS)).toBe(1);
+      await on.store.renew([{ leaseId: 'a', outputTokens: 0, held: true }], DEAD_MS);
+      expect(await on.remaining(places, DEAD_MS)).toBe(1);
+      expect(await on.store.cancel('a', DEAD_MS)).toBe('settled');
+      expect(await on.remaining(places, DEAD_MS)).toBe(2);
+      expect(await on.store.recentEvents(10)).toEqual([]);
+    });
+
+    test('counts as dispatched with its first renewal that is not as held', async () => {
+      await on.store.reserve(leased('a'));
+      await on.store.renew([{ leaseId: 'a', outputTokens: 0, held: true }], T0);
+      await on.store.renew([{ leaseId: 'a', outputTokens: 7 }], T0);
+      await on.reapFor(T0, LEASE_MS);
+      expect(await on.store.recentEvents(10)).toMatchObject([{ leaseId: 'a', inputTokens: 100, outputTokens: 7, outcome: 'abandoned' }]);
+    });
+
     test('is booked to its tenant, the parent of its draft, and whose buckets it held', async () => {
       const parents = charge('tokens', { tenantId: 'corp', limit: 600, capacity: 1_000, amount: 10 });
       await on.store.reserve(leased('a', 100, [total, parents], { rootId: 'corp', draft: draft('a', 100, { parentId: 'unit' }) }));

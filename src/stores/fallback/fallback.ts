@@ -107,7 +107,7 @@ class Fallback extends Reads implements FallbackStore {
     const atStore: Renewal[] = [];
     for (const renewal of renewals) {
       const lease = this.#leases.get(renewal.leaseId);
-      if (lease !== undefined) lease.outputTokens = Math.max(lease.outputTokens ?? 0, renewal.outputTokens);
+      if (lease !== undefined && renewal.held !== true) lease.outputTokens = Math.max(lease.outputTokens ?? 0, renewal.outputTokens);
       if (lease?.local === true) this.#share.renew(renewal.leaseId, lease.outputTokens ?? 0, nowMs);
       else atStore.push(renewal);
     }

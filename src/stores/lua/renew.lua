@@ -1,7 +1,7 @@
 -- Renews leases of one root, and extends them by what they put out beyond their reservation.
 --
 -- KEYS  1 clock of the root
--- ARGV  1 time ms or '', then 2 a lease: lease, output tokens so far
+-- ARGV  1 time ms or '', then 2 a lease: lease, output tokens so far (below 0: held, not dispatched yet)
 -- Returns the leases that are not known here, for the caller to bring back (reserve with force).
 -- Invariants: ended leases stay ended; one that was reaped runs again and may overdraw; a charge never becomes less.
 
@@ -31,7 +31,7 @@ for i = 2, #ARGV, 2 do
   elseif lease.s == 'r' or lease.s == 'x' then
     load_buckets(lease.h)
     if lease.s == 'x' then reopen(lease, output) else extend(lease, output) end
-    lease.o = output
+    if output >= 0 then lease.o = output end
     run_lease(id, lease, clock)
   end
 end

@@ -104,7 +104,7 @@ export class RedisLeases {
   }
 
   #renewSome(rootId: string, renewals: readonly Renewal[], nowMs: number): Promise<string[]> {
-    const args = renewals.flatMap(({ leaseId, outputTokens }) => [leaseId, wholeTokens(outputTokens)]);
+    const args = renewals.flatMap(({ leaseId, outputTokens, held }) => [leaseId, held === true ? -1 : wholeTokens(outputTokens)]);
     return this.parts.scripts.twRenew(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args);
   }
 

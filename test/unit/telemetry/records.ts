@@ -21,6 +21,7 @@ export function record(changes: Partial<RequestRecord> = {}): RequestRecord {
     reason: 'none',
     refusal: null,
     wouldRefuse: null,
+    pool: null,
     outcome: 'completed',
     status: 200,
     estimatedInputTokens: 790,
