@@ -2,6 +2,7 @@ import type { ExactCounting } from '../domain/exact.js';
 import type { JwtIdentity, Policy } from '../domain/policy.js';
 import type { Limit, LimitDimension, Tenant } from '../domain/tenant.js';
 import { globMatcher } from '../lib/glob.js';
+import { compilePools } from './compile-pools.js';
 import type { Document, LimitDocument } from './schema.js';
 import { parseSize } from './size.js';
 
@@ -29,7 +30,7 @@ export function compilePolicy(document: Document): Policy {
       trustedTenantHeader: identity.trustedTenantHeader?.toLowerCase() ?? null,
       jwt: compileJwt(identity.jwt),
     },
-    pools: [],
+    pools: compilePools(document),
     unknownPaths: document.unknownPaths,
     unmetered: compileUnmetered(document.unmetered),
     background: document.background,

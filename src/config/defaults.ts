@@ -15,6 +15,11 @@ function byDefault<T>(value: T, unit: string | null, reason: string): Default<T>
 export const MAX_RATE = 1_000_000_000;
 /** Longest burst, in seconds: with `MAX_RATE` the largest bucket that is still counted exactly. */
 export const MAX_BURST_SECONDS = 3600;
+/** Largest pool: sums of slots, bytes and rates stay exact integers. */
+export const MAX_SLOTS = 1_000_000;
+export const MAX_POOL_BYTES = 1024 ** 5;
+/** Longest hold, in milliseconds: Envoy's own bound of `max_message_timeout`. */
+export const MAX_HOLD_MS = 3_600_000;
 /** Largest configuration file that is read, in bytes. */
 export const MAX_FILE_BYTES = 4 * 1024 * 1024;
 /** Deepest nesting that is read; the document itself needs six levels. */
@@ -75,6 +80,26 @@ export const DEFAULTS = {
   limitedModels: byDefault(['*'], null, 'A limit without models counts all of them.'),
   burstSeconds: byDefault(60, 's', 'A full minute’s worth may come at once, as providers with limits a minute allow.'),
   countCachedInput: byDefault(true, null, 'What a client sent counts. Set false to follow providers that do not count cache reads.'),
+  pools: byDefault([], null, 'Nothing is scheduled unless pools are told: tenants’ own limits are all there is.'),
+  provider: byDefault(null, null, 'The id says it, mostly.'),
+  capacityDimension: byDefault(null, null, 'Not bounded.'),
+  providerLimits: byDefault(null, null, 'Most pools are of your own servers.'),
+  poolBurstSeconds: byDefault(4, 's', 'Long enough for a few large requests, short enough that no server piles up more than a few seconds of work.'),
+  prefillWeight: byDefault(null, null, '0.25 with `kind: self-hosted`: about what a prompt’s token costs of an answer’s where servers run full, and what providers ask for it; measure yours. 1 with `kind: provider`: their limits count both alike.'),
+  kvBytesPerToken: byDefault(0, 'bytes', 'KV cache is not counted.'),
+  classWeight: byDefault(10, null, 'The same for all: the class acts through the baseline. With larger weights the bursts of guaranteed tenants would starve the baselines of elastic ones.'),
+  holdInteractiveMs: byDefault(10_000, 'ms', 'Who looks at a screen does not wait longer; many clients give up soon after.'),
+  holdBackgroundMs: byDefault(60_000, 'ms', 'Waiting costs less than a retry; and load balancers on the way often end what is silent for longer.'),
+  holdMaxRequests: byDefault(1000, 'requests', 'A queue that is longer than it can be served in time only delays the refusal.'),
+  holdMaxBytes: byDefault('256MiB', 'bytes', 'Bodies wait in Envoy’s memory, or in ours.'),
+  reclaimMs: byDefault(1000, 'ms', 'Most waits end by themselves within it; a stream that is ended is lost work.'),
+  entitlements: byDefault([], null, 'All tenants share pools alike.'),
+  baselineDimension: byDefault(null, null, 'Not assured.'),
+  baselineTokens: byDefault(null, null, 'Its share of the pool’s by slots (requests) where both are told; else not assured.'),
+  sloMs: byDefault(2000, 'ms', 'What people who wait for the first word of a chat put up with. It weighs 1.'),
+  work: byDefault('interactive' as const, null, 'Somebody waits, unless the request or this says otherwise.'),
+  lend: byDefault('all' as const, null, 'What idles helps nobody.'),
+  preemptible: byDefault(null, null, 'True for spot, else false: only who asked for what is left over expects to be cut off.'),
   models: byDefault([], null, 'Nothing about a model has to be known.'),
   maxOutputTokens: byDefault(null, 'tokens', 'Unknown; what is learned from answers is used.'),
   askForUsage: byDefault(true, null, 'The upstream’s own count is better than ours. Switch it off for servers that refuse the option.'),

@@ -88,11 +88,11 @@ function typeText(field: z.core.$ZodType): string {
   const inner = unwrap(field);
   if (inner instanceof z.ZodEnum) return inner.options.map((option) => `\`${String(option)}\``).join(', ');
   if (inner instanceof z.ZodLiteral) return [...inner.values].map((value) => `\`${String(value)}\``).join(', ');
-  if (inner instanceof z.ZodNumber) return `whole number, ${inner.minValue} to ${inner.maxValue}`;
+  if (inner instanceof z.ZodNumber) return `${inner.isInt ? 'whole number' : 'number'}, ${inner.minValue} to ${inner.maxValue}`;
   if (inner instanceof z.ZodBoolean) return 'true or false';
   if (inner instanceof z.ZodString) return 'text';
   if (inner instanceof z.ZodArray) return inner.element instanceof z.ZodObject ? 'list of mappings' : 'list of text';
-  if (inner instanceof z.ZodUnion) return mappingIn(inner) === null ? 'bytes, or a size such as `16MiB`' : 'mapping, or list of mappings';
+  if (inner instanceof z.ZodUnion) return mappingIn(inner) === null ? 'bytes, or a size such as `16MiB`' : inner.options.map(typeText).join(', or ');
   return 'mapping';
 }
 

@@ -7,7 +7,7 @@ import { didYouMean, nearest } from './suggest.js';
 type Issue = z.core.$ZodIssue;
 
 /** Parts of the configuration that later versions have. */
-const LATER = new Set(['pools', 'entitlements', 'budget']);
+const LATER = new Set(['budget', 'pressure', 'nodes', 'heavyPromptTokens', 'maxHeavyPerNode']);
 const NAMES: Record<string, string> = { object: 'a mapping', record: 'a mapping', array: 'a list', string: 'text', int: 'a whole number', number: 'a whole number', boolean: 'true or false' };
 
 /** Checks a document against the schema. Returns it with its defaults, or everything that is wrong with it. */
@@ -33,7 +33,7 @@ function messageOf(issue: z.core.$ZodRawIssue): string {
     case 'too_big':
       return `must ${boundOf(issue.origin, 'at most', Number(issue.maximum))}`;
     case 'invalid_format':
-      return 'must be a number of bytes, or a size such as 16MiB (B, KiB, MiB, GiB)';
+      return 'must be a number of bytes, or a size such as 16MiB (B, KiB, MiB, GiB, TiB)';
     default:
       return 'is not valid';
   }

@@ -2,19 +2,16 @@ import { z } from 'zod';
 import { parseAddress } from './address.js';
 import { DEFAULTS, MAX_BURST_SECONDS, MAX_RATE } from './defaults.js';
 import { omittable, optional, required, section } from './fields.js';
+import { entitlement, pool } from './pool-schema.js';
 import { isFromEnvironment } from './secret.js';
-import { parseSize, SIZE_PATTERN } from './size.js';
 import { parseStoreUrl } from './store-url.js';
+import { glob, id as tenantId, sizeUpTo } from './values.js';
 
 const MAX_MS = 24 * 3600 * 1000;
 const MAX_BODY_BYTES = 1024 ** 3;
 const CREDENTIAL_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie', 'host'];
 
 const enforcement = z.enum(['enforce', 'shadow', 'off']);
-const tenantId = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/, { error: 'must be 1 to 128 letters, digits, ".", "_", "@" or "-", and start with a letter or digit' });
-const glob = z.string().min(1).max(256);
 const filePath = z.string().min(1).max(4096);
 
 /** Never quotes what was given: it may be a key that somebody pasted. */
@@ -29,13 +26,7 @@ const keyHash = z.string().regex(/^sha256:[0-9a-fA-F]{64}$/, { error: (issue) =>
 const tcpOrUnix = z.string().refine((text) => parseAddress(text) !== null, { error: 'must be host:port (0 to 65535), [IPv6]:port or unix:/path' });
 const tcp = z.string().refine((text) => parseAddress(text)?.kind === 'tcp', { error: 'must be host:port (0 to 65535) or [IPv6]:port' });
 
-const size = z.union([z.int().min(1).max(MAX_BODY_BYTES), z.string().regex(SIZE_PATTERN)]).refine(
-  (given) => {
-    const bytes = parseSize(given);
-    return bytes === null || (bytes >= 1 && bytes <= MAX_BODY_BYTES);
-  },
-  { error: 'must be at least 1 byte and at most 1GiB' },
-);
+const size = sizeUpTo(MAX_BODY_BYTES, '1GiB');
 
 const tls = z.strictObject({
   certFile: required(filePath, 'Certificate chain (PEM). Relative paths start at the configuration file’s folder.', 'tls/server.crt'),
@@ -214,6 +205,8 @@ export const schema = z.strictObject({
   unmetered: section(unmetered, 'Requests that are known and can’t be metered: let them pass uncounted (a metric by kind), or answer 403. GET, HEAD, OPTIONS and DELETE always pass.'),
   background: optional(z.enum(['meter', 'reject']), DEFAULTS.background, 'Bodies with `background: true`, whose answer is made after the response: `meter` charges the estimate (prompt, and the output that is usual for the model), `reject` answers 400.'),
   tenants: optional(z.array(tenant), { value: [], unit: null, reason: 'Nobody is served without being configured, unless identity says so.' }, 'Whose use is counted and limited.'),
+  pools: optional(z.array(pool), DEFAULTS.pools, 'What serves models, and how much of it there is: [pools.md](pools.md). In order: the first that matches a model has it.'),
+  entitlements: optional(z.array(entitlement), DEFAULTS.entitlements, 'What tenants have of pools. Those without one have the lowest class that is named there, without a baseline.'),
   models: optional(z.array(model), DEFAULTS.models, 'What is known of models.'),
   estimate: section(
     z.strictObject({
@@ -240,4 +233,6 @@ export const schema = z.strictObject({
 /** A document that passed the schema, with all defaults in it. */
 export type Document = z.output<typeof schema>;
 export type LimitDocument = z.output<typeof limit>;
+export type PoolDocument = Document['pools'][number];
+export type EntitlementDocument = Document['entitlements'][number];
 export type TlsDocument = z.output<typeof tls>;
