@@ -4,12 +4,14 @@ import { bucketsToShow, buildStatus, templateTenantsOf, type StatusDocument } fr
 import { parseAddress } from './config/address.js';
 import type { Config } from './config/config.js';
 import { createExactCounter } from './counting/exact-counter.js';
+import type { PoolStore } from './domain/pool.js';
 import type { Store } from './domain/store.js';
 import { createEstimator } from './estimate/estimator.js';
 import { createProcessor, type Processor } from './extproc/service.js';
 import { LedgerExporter } from './ledger/exporter.js';
 import { jsonLinesSink } from './ledger/json-lines.js';
 import type { Clock } from './lib/clock.js';
+import { openPools } from './stores/open-pools.js';
 import { openedStore, openStore, type OpenedStore } from './stores/open-store.js';
 import type { Log } from './telemetry/log.js';
 import { Metrics } from './telemetry/metrics.js';
@@ -27,6 +29,8 @@ export interface AppParts {
   readonly newId: () => string;
   /** Default: as configured. */
   readonly store?: Store;
+  /** Default: beside that store. */
+  readonly pools?: PoolStore;
 }
 
 /** Where a started program listens. */
@@ -56,7 +60,7 @@ export interface App {
 type Phase = 'starting' | 'ready' | 'draining';
 
 /** Puts the program together. Nothing listens before `start`. @throws Error in one sentence if the store can't be opened as configured. */
-export async function createApp({ config: initial, clock, log, version, newId, store: given }: AppParts): Promise<App> {
+export async function createApp({ config: initial, clock, log, version, newId, store: given, pools: givenPools }: AppParts): Promise<App> {
   let config = initial;
   let phase: Phase = 'starting';
   let closing: Promise<void> | null = null;
@@ -70,6 +74,7 @@ export async function createApp({ config: initial, clock, log, version, newId, s
   const admission = createAdmission({
     policy: () => config.policy,
     store,
+    pools: givenPools ?? openPools(),
     estimator: createEstimator(),
     exactCounter: createExactCounter({ clock, onFault: (error) => observer.fault('exact_counting', error) }),
     observer,
@@ -106,6 +111,8 @@ export async function createApp({ config: initial, clock, log, version, newId, s
     },
     reconfigure: (next) => {
       config = next;
+      // What waits may fit now.
+      admission.holds.settingsChanged();
     },
     reloadRefused: () => {
       metrics.fault('reload');
@@ -156,15 +163,19 @@ interface Running {
 async function shutDown({ processor, admin, admission, opened, exporter, metrics, log, clock }: Running, noticeMs: number, timeoutMs: number): Promise<void> {
   processor.markDraining();
   if (noticeMs > 0) await new Promise<void>((resume) => clock.after(noticeMs, resume));
+  const held = admission.holds.drain();
+  if (held > 0) log.info('held requests were sent back, to be sent again', { requests: held });
   await processor.drain(timeoutMs);
   // Settlements carry the whole figures.
   admission.renewals.close();
   admission.reaper.close();
+  admission.holds.close();
   const givenUp = await admission.settlements.close();
   if (givenUp > 0) log.error('the store does not answer: leases were not settled', undefined, { leases: givenUp });
   await exporter?.stop();
   await admission.learning.close();
   await admission.exactCounter.close();
+  await admission.pools.close();
   await opened.close();
   await admin.close();
   metrics.close();

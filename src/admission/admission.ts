@@ -3,10 +3,14 @@ import type { Observer } from '../domain/decision.js';
 import type { Estimator } from '../domain/estimate.js';
 import type { ExactCounter } from '../domain/exact.js';
 import type { PolicySource } from '../domain/policy.js';
+import type { PoolSettings, PoolStore } from '../domain/pool.js';
 import type { Store } from '../domain/store.js';
 import type { Tracing } from '../domain/tracing.js';
 import type { Gate } from './gates.js';
+import { HoldQueue } from './hold-queue.js';
 import { Learning } from './learning.js';
+import { observedPools, observedStore } from './observed-stores.js';
+import { poolGate } from './pool-gate.js';
 import { quotaGate } from './quota-gate.js';
 import { Reaper } from './reaper.js';
 import { Renewals } from './renewals.js';
@@ -17,6 +21,7 @@ import { TemplateTenants } from './templates.js';
 export interface Admission {
   readonly policy: PolicySource;
   readonly store: Store;
+  readonly pools: PoolStore;
   readonly gates: readonly Gate[];
   readonly estimator: Estimator;
   readonly exactCounter: ExactCounter;
@@ -25,6 +30,8 @@ export interface Admission {
   readonly clock: Clock;
   readonly templates: TemplateTenants;
   readonly renewals: Renewals;
+  /** Requests of this processor at their pools: those that wait, and those that run. */
+  readonly holds: HoldQueue;
   readonly reaper: Reaper;
   readonly settlements: Settlements;
   readonly learning: Learning;
@@ -34,7 +41,7 @@ export interface Admission {
 
 export type AdmissionPorts = Pick<
   Admission,
-  'policy' | 'store' | 'estimator' | 'exactCounter' | 'observer' | 'tracing' | 'clock' | 'newId'
+  'policy' | 'store' | 'pools' | 'estimator' | 'exactCounter' | 'observer' | 'tracing' | 'clock' | 'newId'
 > & {
   /** Name of this processor, which owns its leases. */
   readonly owner: string;
@@ -44,51 +51,23 @@ export type AdmissionPorts = Pick<
 
 /** Puts the parts of admission together over its ports. */
 export function createAdmission({ owner, random, ...ports }: AdmissionPorts): Admission {
-  const { clock, observer } = ports;
+  const { clock, observer, policy } = ports;
   const store = observedStore(ports.store, clock, observer);
+  const pools = observedPools(ports.pools, clock, observer);
+  const settlements = new Settlements(clock, observer);
+  const renewals = new Renewals({ store, clock, random, onFault: (error) => { observer.fault('renew', error); } });
+  const settings = (poolId: string): PoolSettings | null => policy().pools.find((pool) => pool.settings.id === poolId)?.settings ?? null;
+  const holds = new HoldQueue({ pools, clock, random, owner, settings, settlements, onFault: (error) => { observer.fault('pool', error); } });
   return {
     ...ports,
     store,
-    gates: [quotaGate(store, clock, owner)],
+    pools,
+    gates: [quotaGate(store, clock, owner, settlements), poolGate({ holds, renewals, owner, nowMs: () => clock.nowMs() })],
     templates: new TemplateTenants((tenantId) => store.isIdle(tenantId, clock.nowMs())),
-    renewals: new Renewals({ store, clock, random, onFault: (error) => { observer.fault('renew', error); } }),
+    renewals,
+    holds,
     reaper: new Reaper({ store, clock, random, observer }),
-    settlements: new Settlements(clock, observer),
+    settlements,
     learning: new Learning({ estimator: ports.estimator, store, clock, observer }),
-  };
-}
-
-/** The same store, with each call on the request path timed and its faults counted. */
-function observedStore(store: Store, clock: Clock, observer: Observer): Store {
-  const timed = async <T>(op: string, call: Promise<T>): Promise<T> => {
-    const startMs = clock.nowMs();
-    let failed = true;
-    try {
-      const result = await call;
-      failed = false;
-      return result;
-    } finally {
-      observer.storeCall(op, (clock.nowMs() - startMs) / 1000, failed);
-    }
-  };
-  const claimExport = store.claimExport?.bind(store);
-  return {
-    reserve: (request) => timed('reserve', store.reserve(request)),
-    renew: (renewals, nowMs) => timed('renew', store.renew(renewals, nowMs)),
-    settle: (leaseId, consumed, event, nowMs) => timed('settle', store.settle(leaseId, consumed, event, nowMs)),
-    cancel: (leaseId, nowMs) => timed('cancel', store.cancel(leaseId, nowMs)),
-    reap: (nowMs) => timed('reap', store.reap(nowMs)),
-    heartbeat: (processor, nowMs) => timed('heartbeat', store.heartbeat(processor, nowMs)),
-    snapshot: (buckets, nowMs) => timed('snapshot', store.snapshot(buckets, nowMs)),
-    isIdle: (tenantId, nowMs) => timed('is_idle', store.isIdle(tenantId, nowMs)),
-    recentEvents: (limit) => timed('recent_events', store.recentEvents(limit)),
-    totalsIn: (period) => timed('totals_in', store.totalsIn(period)),
-    pendingEvents: (limit) => timed('pending_events', store.pendingEvents(limit)),
-    ...(claimExport === undefined ? {} : { claimExport: (exporter: string, nowMs: number) => timed('claim_export', claimExport(exporter, nowMs)) }),
-    acknowledgeEvents: (events) => timed('acknowledge_events', store.acknowledgeEvents(events)),
-    saveLearned: (states) => timed('save_learned', store.saveLearned(states)),
-    loadLearned: () => timed('load_learned', store.loadLearned()),
-    onCapacityFreed: (listener) => store.onCapacityFreed(listener),
-    close: () => store.close(),
   };
 }

@@ -1,4 +1,4 @@
-import type { RequestLabels } from '../domain/decision.js';
+import type { PoolDecision, RequestLabels } from '../domain/decision.js';
 import type { OutputEstimate, PromptEstimate } from '../domain/estimate.js';
 import type { Level, Shortage } from '../domain/lease.js';
 import type { Policy } from '../domain/policy.js';
@@ -10,11 +10,13 @@ import type { WireApi } from '../domain/wire.js';
 import { chainOf } from '../quota/charges.js';
 import type { Admission } from './admission.js';
 import { exactEstimate } from './exact.js';
-import { passGates } from './gates.js';
+import { passGates, type HoldHost, type PoolShare } from './gates.js';
 import type { RequestHead } from './head.js';
 import type { KeyId } from './identify.js';
-import { requestLabels } from './labels.js';
+import { maxWaitOf, requestLabels } from './labels.js';
 import { ledgerDraft } from './ledger-event.js';
+import { placeOf } from './pool-place.js';
+import type { RequestBody } from './request-body.js';
 import { severalModels } from './several-models.js';
 
 /** Who asks, by which API, under which policy. */
@@ -44,17 +46,23 @@ export interface Admitted {
   readonly wouldRefuse: Shortage | null;
   /** In shadow: what would have been refused for another reason than a limit's level. */
   readonly shadowRefusal: Refusal | null;
+  /** How its pool decided; null without a pool. */
+  readonly pool: PoolDecision | null;
+  /** What it holds there; null: nothing. */
+  readonly share: PoolShare | null;
 }
 
 export type Decision =
   | Admitted
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly levels: readonly Level[]; readonly model: string | null }
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly levels: readonly Level[]; readonly model: string | null; readonly pool: PoolDecision | null }
+  /** The client left while the request was held: nothing is held any more. */
+  | { readonly kind: 'left' }
   /** The store failed: nothing is known, nothing was charged. */
   | { readonly kind: 'store_failed'; readonly error: unknown };
 
-/** Decides one request: facts → estimate → gates. Never rejects. */
-export async function decide(admission: Admission, subject: Subject, body: Buffer): Promise<Decision> {
-  const parsed = subject.api.parseRequest(body);
+/** Decides one request: facts → estimate → gates. Never rejects. The body may be released as soon as the request is held. */
+export async function decide(admission: Admission, subject: Subject, body: RequestBody, host: HoldHost): Promise<Decision> {
+  const parsed = parsedBody(subject, body);
   if (!parsed.ok) {
     const { field, message } = parsed.fault;
     return refused(subject, { kind: 'bad_request', field, message }, null);
@@ -62,13 +70,18 @@ export async function decide(admission: Admission, subject: Subject, body: Buffe
   const { facts } = parsed;
   const forbidden = severalModels(subject, facts) ?? forbiddenModel(subject, facts) ?? forbiddenBackground(subject, facts);
   if (forbidden !== null && subject.mode === 'enforce') return refused(subject, forbidden, facts.model);
-  const decision = await gated(admission, subject, body, facts);
+  const decision = await gated(admission, subject, body, facts, host);
   if (decision.kind !== 'admitted' || forbidden === null) return decision;
   return { ...decision, shadowRefusal: { ...forbidden, requestId: subject.id } };
 }
 
+/** Bytes are only touched by functions that return at once: one that waits would keep them. */
+function parsedBody({ api }: Subject, { bytes }: RequestBody): ReturnType<WireApi['parseRequest']> {
+  return api.parseRequest(bytes);
+}
+
 function refused(subject: Subject, refusal: Omit<PlainRefusal, 'requestId'>, model: string | null): Decision {
-  return { kind: 'refused', refusal: { ...refusal, requestId: subject.id }, levels: [], model };
+  return { kind: 'refused', refusal: { ...refusal, requestId: subject.id }, levels: [], model, pool: null };
 }
 
 function forbiddenModel({ tenant, policy }: Subject, { model, otherModels = [] }: RequestFacts): Omit<PlainRefusal, 'requestId'> | null {
@@ -84,26 +97,41 @@ function forbiddenBackground({ policy }: Subject, { background }: RequestFacts):
   return { kind: 'bad_request', field: 'background', message };
 }
 
-async function gated(admission: Admission, subject: Subject, body: Buffer, facts: RequestFacts): Promise<Decision> {
-  const { estimator, gates, clock } = admission;
-  const { tenant, headers, policy, id, span } = subject;
+async function gated(admission: Admission, subject: Subject, body: RequestBody, facts: RequestFacts, host: HoldHost): Promise<Decision> {
+  const { gates, clock } = admission;
+  const { tenant, headers, policy, id, span, mode } = subject;
+  const { prompt, output } = await estimated(admission, subject, body, facts);
+  const place = placeOf(policy, tenant, facts.model);
+  const labels = requestLabels(headers, facts, place?.entitlement.defaultWork);
+  const pool = place?.pool.settings.id ?? null;
+  const draft = ledgerDraft(subject, { facts, labels, prompt, output, pool, decision: 'admitted' }, clock.nowMs());
+  const demand = {
+    leaseId: id, tenant, facts, prompt, output, policy, nowMs: clock.nowMs(), draft, place, mode, labels, host,
+    clientMaxWaitMs: maxWaitOf(headers), bodyBytes: body.length,
+  };
+  try {
+    const verdict = await passGates(gates, demand, span);
+    if (verdict.kind === 'refused') return { ...verdict, model: facts.model };
+    return verdict.kind === 'left' ? verdict : { ...verdict, facts, labels, prompt, output };
+  } catch (error) {
+    return { kind: 'store_failed', error };
+  }
+}
+
+interface Estimated {
+  readonly prompt: PromptEstimate;
+  readonly output: OutputEstimate;
+}
+
+async function estimated(admission: Admission, subject: Subject, body: RequestBody, facts: RequestFacts): Promise<Estimated> {
+  const { estimator } = admission;
+  const { tenant, policy, span } = subject;
   const estimating = span.child('estimate');
-  const prompt = await exactEstimate(admission, subject, body, facts, estimator.prompt(tenant.id, facts));
+  const prompt = await exactEstimate(admission, subject, body.bytes, facts, estimator.prompt(tenant.id, facts));
   const output = estimator.output(tenant.id, facts, {
     maxOutputTokens: policy.maxOutputTokens(facts.model),
     unknownOutputTokens: policy.unknownOutputTokens,
   });
   estimating.end({ 'tokenweir.prompt_tokens': prompt.tokens, 'tokenweir.output_tokens': output.reservedTokens });
-  const labels = requestLabels(headers, facts);
-  const draft = ledgerDraft(subject, { facts, labels, prompt, output, decision: 'admitted' }, clock.nowMs());
-  const gating = span.child('quota');
-  try {
-    const verdict = await passGates(gates, { leaseId: id, tenant, facts, prompt, output, policy, nowMs: clock.nowMs(), draft });
-    gating.end({ 'tokenweir.verdict': verdict.kind });
-    if (verdict.kind === 'refused') return { ...verdict, model: facts.model };
-    return { ...verdict, facts, labels, prompt, output };
-  } catch (error) {
-    gating.end({ 'tokenweir.verdict': 'store_failed' });
-    return { kind: 'store_failed', error };
-  }
+  return { prompt, output };
 }

@@ -28,10 +28,10 @@ export function answerEdits(response: ResponseHead, requestId: string, levels: r
 }
 
 /** A refusal in the shape of the API that was called (OpenAI's where the path tells none), with our headers. */
-export function refusalAnswer(route: Route, refusal: Refusal, levels: readonly Level[]): LocalAnswer {
+export function refusalAnswer(route: Route, refusal: Refusal, levels: readonly Level[], waitMs: number): LocalAnswer {
   const answer = route.kind === 'metered' ? route.api.refuse(refusal) : refusalOf(route.family, refusal);
   const decision = `refused; reason=${reasonOf(refusal)}`;
-  return { ...answer, headers: [...answer.headers, ...ownHeaders(refusal.requestId, decision, 0), ...rateLimitHeaders(levels)] };
+  return { ...answer, headers: [...answer.headers, ...ownHeaders(refusal.requestId, decision, waitMs), ...rateLimitHeaders(levels)] };
 }
 
 function ownHeaders(requestId: string, decision: string, waitMs: number): [string, string][] {

@@ -1,15 +1,18 @@
 import type { PassReason } from '../domain/decision.js';
 import type { Policy } from '../domain/policy.js';
 import type { LocalAnswer, PlainRefusal, Refusal } from '../domain/refusal.js';
-import type { Splice } from '../domain/request.js';
+import type { RequestFacts, Splice } from '../domain/request.js';
 import { NO_SPAN, type RequestSpan } from '../domain/tracing.js';
 import { routeOf, type Route } from '../wire/routes.js';
 import type { Admission } from './admission.js';
 import { decide, type Admitted, type Subject } from './deciding.js';
 import { answerEdits, framingOf, isShort, passEdits, refusalAnswer, upstreamEdits } from './edits.js';
+import type { Hold } from './gates.js';
 import { isUpgrade, NO_EDITS, queryOf, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
 import { identify } from './identify.js';
 import { Lease } from './lease.js';
+import { Presence } from './presence.js';
+import { RequestBody } from './request-body.js';
 import { openingOf, requestMode, type Opening } from './opening.js';
 import { signedHeadersOf, unsignedEdits, type SignedHeaders } from './signed.js';
 import { accessLogFacts, decidedPassed, decidedRefused, RecordDraft, type AccessLogFacts } from './record.js';
@@ -27,6 +30,9 @@ export type BodyVerdict =
   | { readonly kind: 'forward'; readonly edits: HeaderEdits; readonly splices: readonly Splice[]; readonly asItCame: boolean }
   | { readonly kind: 'answer'; readonly answer: LocalAnswer };
 
+/** The request waits, at most so long. `bodyNeeded`: its verdict will edit the body, which must be kept until then. */
+export type OnHold = (maxWaitMs: number, bodyNeeded: boolean) => void;
+
 /** What to do with an answer. */
 export interface ResponseVerdict {
   readonly edits: HeaderEdits;
@@ -37,6 +43,9 @@ export interface ResponseVerdict {
   /** The body is short and of no use before its end: it may be shown to us in one piece. */
   readonly atOnce: boolean;
 }
+
+/** Nobody is there any more to do it. */
+const UNHEARD: BodyVerdict = { kind: 'forward', edits: NO_EDITS, splices: [], asItCame: true };
 
 const UNREAD: ResponseVerdict = { edits: NO_EDITS, read: false, rewrites: false, atOnce: false };
 
@@ -57,8 +66,8 @@ export class Exchange {
   readonly #id: string;
   readonly #span: RequestSpan;
   readonly #record: RecordDraft;
+  readonly #presence = new Presence();
   #lease: Lease | null = null;
-  #closed = false;
   #finished = false;
 
   constructor(
@@ -97,22 +106,34 @@ export class Exchange {
     }
   }
 
-  /** Decides by the whole, decoded body. Never rejects. */
-  async decide(body: Buffer): Promise<BodyVerdict> {
+  /** Decides by the whole, decoded body, and holds the request where its pool has no room. Never rejects. */
+  decide(body: Buffer, onHold: OnHold = () => undefined): Promise<BodyVerdict> {
+    return this.#decide(new RequestBody(body), onHold);
+  }
+
+  async #decide(body: RequestBody, onHold: OnHold): Promise<BodyVerdict> {
     const subject = this.#subject();
-    const startMs = this.#admission.clock.nowMs();
-    const decision = await decide(this.#admission, subject, body);
-    this.#record.decisionMs = this.#admission.clock.nowMs() - startMs;
-    this.#admission.observer.decided(this.#record.decisionMs);
+    const { clock, observer } = this.#admission;
+    const startMs = clock.nowMs();
+    const held = (hold: Hold): void => {
+      this.#held(hold, body, onHold);
+    };
+    const decision = await decide(this.#admission, subject, body, { presence: this.#presence, held });
+    const heldMs = this.#record.heldSinceMs === null ? 0 : clock.nowMs() - this.#record.heldSinceMs;
+    this.#record.heldSinceMs = null;
+    this.#record.decisionMs = clock.nowMs() - startMs - heldMs;
+    observer.decided(this.#record.decisionMs);
     switch (decision.kind) {
       case 'admitted':
         return this.#admit(subject, decision, body);
       case 'refused':
         this.#record.model = decision.model;
+        this.#record.pool = decision.pool;
         return this.#shadow ? this.#forwardUnread(decision.refusal) : this.#refuse(decision.refusal, decision.levels);
+      case 'left':
+        return UNHEARD;
       case 'store_failed':
-        this.#admission.observer.fault('store', decision.error);
-        this.#cancelUnknown(subject.id);
+        observer.fault('store', decision.error);
         return this.#forwardUnread(null);
     }
   }
@@ -131,7 +152,7 @@ export class Exchange {
     const framing = framingOf(response, api, stream);
     lease.respond(response, bodyShown ? framing : null);
     if (this.#shadow) return { ...UNREAD, read: bodyShown };
-    const edits = answerEdits(response, this.#id, lease.admitted.levels, 0);
+    const edits = answerEdits(response, this.#id, lease.admitted.levels, lease.admitted.pool?.waitedMs ?? 0);
     return { edits, read: bodyShown, rewrites: lease.rewrites, atOnce: framing === 'json' && isShort(response) };
   }
 
@@ -159,7 +180,7 @@ export class Exchange {
 
   /** The traffic is over, whole or not. Calling it again does nothing. */
   close(): void {
-    this.#closed = true;
+    this.#presence.leave();
     if (this.#finished) return;
     // What was held back of a cut answer is still read: the usage may be in it.
     this.#lease?.end();
@@ -192,32 +213,35 @@ export class Exchange {
 
   #refuse(refusal: Refusal, levels: Admitted['levels']): { kind: 'answer'; answer: LocalAnswer } {
     this.#record.decided = decidedRefused(refusal);
-    const answer = refusalAnswer(this.#route, refusal, levels);
+    const answer = refusalAnswer(this.#route, refusal, levels, this.#record.pool?.waitedMs ?? 0);
     this.#record.status = answer.status;
     this.#end(true);
     return { kind: 'answer', answer };
   }
 
-  /** Perhaps only the store's answer was lost, and a lease of nobody is open. Tried once: a store that is away forgets it by itself. */
-  #cancelUnknown(leaseId: string): void {
-    const { settlements, store, clock } = this.#admission;
-    settlements.attempt(() => store.cancel(leaseId, clock.nowMs()));
+  #held({ facts, maxWaitMs, pool }: Hold, body: RequestBody, onHold: OnHold): void {
+    this.#record.model = facts.model;
+    this.#record.pool = pool;
+    this.#record.heldSinceMs = this.#admission.clock.nowMs();
+    const bodyNeeded = this.#asksForUsage(facts);
+    if (!bodyNeeded) body.release();
+    onHold(maxWaitMs, bodyNeeded);
   }
 
-  #admit(subject: Subject, admitted: Admitted, body: Buffer): BodyVerdict {
+  #admit(subject: Subject, admitted: Admitted, body: RequestBody): BodyVerdict {
     this.#record.admitted(admitted);
-    const splices = this.#asksForUsage(admitted) ? subject.api.askForUsage(body) : [];
+    const splices = this.#asksForUsage(admitted.facts) ? subject.api.askForUsage(body.bytes) : [];
     const lease = new Lease(this.#admission, subject, admitted, splices.length > 0, this.#record);
-    if (this.#closed) {
+    if (this.#presence.gone) {
       lease.cancel();
-      return { kind: 'forward', edits: NO_EDITS, splices: [], asItCame: true };
+      return UNHEARD;
     }
     this.#lease = lease;
     const edits = this.#shadow ? NO_EDITS : this.#allowed(upstreamEdits(this.#head, this.#id, this.#span.traceParent));
     return { kind: 'forward', edits, splices, asItCame: this.#signed !== null };
   }
 
-  #asksForUsage({ facts: { stream, usageRequested, model } }: Admitted): boolean {
+  #asksForUsage({ stream, usageRequested, model }: RequestFacts): boolean {
     const editable = !this.#shadow && this.#signed === null;
     return editable && this.answersShown && stream && !usageRequested && this.#policy.asksForUsage(model);
   }

@@ -12,13 +12,13 @@ const VENDOR_SESSION = /^x-[a-z0-9]+(-[a-z0-9]+)*-session-id$/;
 const LAST_SESSION_HEADERS = ['x-session-id', 'session-id'];
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** What a request's headers say of it, and its body where they say nothing. */
-export function requestLabels(headers: Headers, facts: Pick<RequestFacts, 'session' | 'work'>): RequestLabels {
+/** What a request's headers say of it, its body where they say nothing, and for the kind of work its tenant's entitlement where that says nothing either. */
+export function requestLabels(headers: Headers, facts: Pick<RequestFacts, 'session' | 'work'>, defaultWork: Work = 'interactive'): RequestLabels {
   return {
     session: sessionOf(headers) ?? printable(facts.session ?? undefined),
     mergeKey: printable(headers.get('idempotency-key')),
     retry: retryOf(headers.get('x-stainless-retry-count')),
-    work: workOf(headers.get('x-tokenweir-work')) ?? facts.work ?? 'interactive',
+    work: workOf(headers.get('x-tokenweir-work')) ?? facts.work ?? defaultWork,
   };
 }
 
@@ -40,6 +40,15 @@ function printable(value: string | undefined): string | null {
 
 function retryOf(value: string | undefined): number | null {
   return value !== undefined && /^\d{1,4}$/.test(value) ? Math.min(MAX_RETRIES, Number(value)) : null;
+}
+
+/**
+ * How long the client lets its request wait, in milliseconds: 0 is not at all. Null where it does not say, or says anything but a number of
+ * at most nine digits, which is longer than any hold.
+ */
+export function maxWaitOf(headers: Headers): number | null {
+  const value = headers.get('x-tokenweir-max-wait-ms')?.trim() ?? '';
+  return /^\d{1,9}$/.test(value) ? Number(value) : null;
 }
 
 /** Any other word is none: a typing error must not change who waits. */

@@ -6,13 +6,17 @@ import type { Admitted, Subject } from './deciding.js';
 import { isStreamed } from './edits.js';
 import type { ResponseHead } from './head.js';
 import { ledgerEvent, type Answered } from './ledger-event.js';
-import type { RunningLease } from './renewals.js';
+import type { RunningShare } from './hold-queue.js';
+import { trueWork, useOf } from './pool-place.js';
 import { isRefusedInShadow, type RecordDraft } from './record.js';
 
 const NOTHING = Buffer.alloc(0);
 
+/** Why a pool ends a stream. */
+export type StreamEnd = 'reclaimed' | 'pressure';
+
 /** What an admitted request holds at the store, from its dispatch to its settlement, and what its answer tells meanwhile. */
-export class Lease implements RunningLease {
+export class Lease implements RunningShare {
   #response: ResponseHead | null = null;
   #reader: ResponseReader | null = null;
   #unseen = false;
@@ -20,6 +24,8 @@ export class Lease implements RunningLease {
   #rewrites = false;
   #unreadable = false;
   #ended = false;
+  #endWhy: StreamEnd | null = null;
+  #onEndStream: ((why: StreamEnd) => void) | null = null;
   /** Output as it was counted last, and of how many pieces: a stream that is silent is not counted again. */
   #counted = { pieces: 0, tokens: 0 };
 
@@ -33,6 +39,7 @@ export class Lease implements RunningLease {
   ) {
     admission.observer.leaseOpened();
     admission.renewals.begin(this);
+    if (admitted.share !== null) admission.holds.run(this);
   }
 
   get id(): string {
@@ -51,6 +58,22 @@ export class Lease implements RunningLease {
     if (told > 0) return told;
     if (reading.outputPieces !== this.#counted.pieces) this.#counted = { pieces: reading.outputPieces, tokens: this.#count(reading) };
     return this.#counted.tokens;
+  }
+
+  poolUse(outputTokens: number): ReturnType<typeof useOf> {
+    const { share } = this.admitted;
+    return share === null ? { work: 0, kvBytes: 0 } : useOf(share.place.pool, this.admitted, outputTokens);
+  }
+
+  endStream(why: StreamEnd): void {
+    this.#endWhy = why;
+    this.#onEndStream?.(why);
+  }
+
+  /** Calls this when the pool needs the room of this request: its stream is to be ended. At once where that was told already. */
+  onEndStream(listener: (why: StreamEnd) => void): void {
+    this.#onEndStream = listener;
+    if (this.#endWhy !== null) listener(this.#endWhy);
   }
 
   /** Whether the client gets other bytes than the upstream sent. */
@@ -90,25 +113,32 @@ export class Lease implements RunningLease {
   /** The request never left for the upstream: everything back. */
   cancel(): void {
     if (!this.#close()) return;
-    const { store, settlements, clock } = this.admission;
+    const { store, settlements, clock, holds } = this.admission;
     settlements.run(() => store.cancel(this.subject.id, clock.nowMs()));
+    if (this.#poolId !== null) holds.cancel(this.#poolId, this.id);
   }
 
   /** The exchange is over: charges what it truly cost, once. */
   settle(whole: boolean): void {
     if (!this.#close()) return;
-    const { store, settlements, clock, observer } = this.admission;
+    const { store, settlements, clock, observer, holds } = this.admission;
+    const { share } = this.admitted;
     const charge = this.#charge(whole);
     this.record.charge = charge;
     this.record.responseModel = this.#reader?.reading.model ?? null;
     const decision = isRefusedInShadow(this.admitted) ? 'would_refuse' : 'admitted';
-    const event = ledgerEvent(this.subject, { ...this.admitted, decision }, charge, this.#answered(), clock.nowMs());
+    const event = ledgerEvent(this.subject, { ...this.admitted, pool: this.#poolId, decision }, charge, this.#answered(), clock.nowMs());
     settlements.run(async () => {
       observer.settled(await store.settle(this.id, charge.usage, event, clock.nowMs()), this.id);
     });
+    if (share !== null) holds.settle(share.place.pool.settings.id, this.id, trueWork(share.place.pool, charge.usage));
     this.#teach(charge);
     // One that was cut is rarely readable, and nobody's fault.
     if (whole && this.#reader?.reading.unreadable === true) this.admission.observer.fault('response_unreadable', null);
+  }
+
+  get #poolId(): string | null {
+    return this.admitted.share?.place.pool.settings.id ?? null;
   }
 
   #count({ output, outputPieces }: ResponseReading): number {

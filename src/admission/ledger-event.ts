@@ -29,6 +29,8 @@ export interface Charged {
 export type Asked = Pick<Demand, 'facts' | 'prompt' | 'output'> & {
   readonly labels: RequestLabels;
   readonly decision: LedgerEvent['decision'];
+  /** Id of its pool; null: none. */
+  readonly pool: string | null;
 };
 
 /** Of an answer that nobody saw. */
@@ -51,7 +53,7 @@ export function ledgerEvent(who: Charged, asked: Asked, charge: Charge, answered
     keyId: who.keyId,
     api: who.api.api,
     model: asked.facts.model,
-    pool: null,
+    pool: asked.pool,
     node: null,
     session: asked.labels.session,
     costNanoUsd: null,

@@ -6,14 +6,19 @@ import type { Clock } from '../lib/clock.js';
 import { chainOf, planCharges } from '../quota/charges.js';
 import { limitRefusal, tooLargeRefusal } from '../quota/shortage.js';
 import type { Demand, Gate, GateVerdict } from './gates.js';
+import type { Settlements } from './settlement.js';
 
 /** The first gate: the limits of the tenant and of those above it, in one atomic step. */
-export function quotaGate(store: Store, clock: Clock, owner: string): Gate {
+export function quotaGate(store: Store, clock: Clock, owner: string, settlements: Settlements): Gate {
   return {
     name: 'quota',
+    concerns: () => true,
     reserve: (demand) => reserve(store, owner, demand),
-    refund: async (leaseId) => {
-      await store.cancel(leaseId, clock.nowMs());
+    refund: ({ leaseId }) => {
+      settlements.run(() => store.cancel(leaseId, clock.nowMs()));
+    },
+    abandon: ({ leaseId }) => {
+      settlements.attempt(() => store.cancel(leaseId, clock.nowMs()));
     },
   };
 }
@@ -21,23 +26,23 @@ export function quotaGate(store: Store, clock: Clock, owner: string): Gate {
 async function reserve(store: Store, owner: string, demand: Demand): Promise<GateVerdict> {
   const { leaseId, tenant, facts, policy, nowMs, draft } = demand;
   const plan = planCharges(policy, tenant, facts.model, demand);
-  if (plan.kind === 'never_fits') return { kind: 'refused', refusal: tooLargeRefusal(plan.neverFit, leaseId), levels: [] };
+  if (plan.kind === 'never_fits') return { kind: 'refused', refusal: tooLargeRefusal(plan.neverFit, leaseId), levels: [], pool: null };
   const { enforced, wouldNeverFit } = plan;
   // What shadow would refuse for good is charged to none of its limits, as it would not have been.
   const shadowed = wouldNeverFit === null ? plan.shadowed : [];
   const result = await store.reserve({ leaseId, tenantId: tenant.id, rootId: rootOf(tenant, policy).id, owner, nowMs, enforced, shadowed, draft });
   if (result.kind === 'refused') {
-    return { kind: 'refused', refusal: limitRefusal(result.shortage, tenant.id, leaseId), levels: result.levels };
+    return { kind: 'refused', refusal: limitRefusal(result.shortage, tenant.id, leaseId), levels: result.levels, pool: null };
   }
-  if (result.kind === 'unavailable') return { kind: 'refused', refusal: unavailable(leaseId), levels: [] };
+  if (result.kind === 'unavailable') return { kind: 'refused', refusal: storeUnavailable(leaseId), levels: [], pool: null };
   const shadowRefusal = wouldNeverFit === null ? null : tooLargeRefusal(wouldNeverFit, leaseId);
   // Clients are told of limits that may refuse them, not of those that only watch.
   const levels = result.levels.slice(0, enforced.length);
-  return { kind: 'admitted', levels, wouldRefuse: result.wouldRefuse, shadowRefusal };
+  return { kind: 'admitted', levels, wouldRefuse: result.wouldRefuse, shadowRefusal, pool: null, share: null };
 }
 
 /** The 503 for when the store is away and what can't be counted is not served. */
-function unavailable(requestId: string): PlainRefusal {
+export function storeUnavailable(requestId: string): PlainRefusal {
   return { kind: 'store_unavailable', field: null, message: 'The limits can not be checked at the moment; try again soon.', requestId };
 }
 

@@ -1,4 +1,4 @@
-import type { DecisionLabel, DecisionReason, PassReason, RequestLabels, RequestRecord } from '../domain/decision.js';
+import type { DecisionLabel, DecisionReason, PassReason, PoolDecision, RequestLabels, RequestRecord } from '../domain/decision.js';
 import type { Api } from '../domain/request.js';
 import type { Tenant } from '../domain/tenant.js';
 import { reasonOf, type Refusal } from '../domain/refusal.js';
@@ -21,6 +21,10 @@ export class RecordDraft {
   /** Who it is, where that is known. */
   tenant: Tenant | null = null;
   keyId: KeyId = null;
+  /** How its pool decided; while it is held, as that stood when it began … */
+  pool: PoolDecision | null = null;
+  /** … and since when it is; null: it is not. */
+  heldSinceMs: number | null = null;
   #admitted: Admitted | null = null;
 
   constructor(
@@ -36,6 +40,7 @@ export class RecordDraft {
     this.#admitted = admitted;
     this.model = admitted.facts.model;
     this.labels = admitted.labels;
+    this.pool = admitted.pool;
     this.decided = decidedAdmitted(admitted);
   }
 
@@ -58,6 +63,7 @@ export class RecordDraft {
       labels: this.labels,
       ...this.decided,
       wouldRefuse: admitted?.wouldRefuse ?? null,
+      pool: this.#poolAt(nowMs),
       outcome: this.charge?.outcome ?? null,
       status: this.status,
       estimatedInputTokens: admitted?.prompt.tokens ?? 0,
@@ -69,6 +75,11 @@ export class RecordDraft {
       firstTokenMs: this.firstTokenAtMs === null ? null : this.firstTokenAtMs - this.startedAtMs,
       totalMs: nowMs - this.startedAtMs,
     };
+  }
+
+  #poolAt(nowMs: number): PoolDecision | null {
+    const { pool, heldSinceMs } = this;
+    return pool === null || heldSinceMs === null ? pool : { ...pool, waitedMs: nowMs - heldSinceMs };
   }
 }
 
@@ -117,6 +128,10 @@ export function accessLogFacts(record: RequestRecord): AccessLogFacts {
   if (record.model !== null) facts['model'] = record.model;
   if (record.labels !== null) facts['work'] = record.labels.work;
   if (record.labels !== null && record.labels.session !== null) facts['session'] = record.labels.session;
+  if (record.pool !== null) {
+    facts['pool'] = record.pool.poolId;
+    facts['wait_ms'] = Math.round(record.pool.waitedMs);
+  }
   if (record.outcome !== null) facts['outcome'] = record.outcome;
   if (record.usage === null) return facts;
   facts['input_tokens'] = record.usage.inputTokens;

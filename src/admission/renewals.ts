@@ -8,13 +8,15 @@ const DUE_MS = RENEW_MS - 1.25 * TICK_MS;
 /** Leases in one call: with thousands in one, a busy store would seem to be away. */
 const MOST_AT_ONCE = 500;
 
-/** A lease whose exchange runs. */
+/** A lease whose exchange runs, or whose request is held. */
 export interface RunningLease {
   readonly id: string;
   /** Output that its reservation holds, in tokens. */
   readonly reservedOutputTokens: number;
   /** Output so far, in tokens. Must not throw. */
   outputSoFar(): number;
+  /** It waits, and is not dispatched yet. */
+  readonly held?: boolean;
 }
 
 export interface RenewalPorts {
@@ -47,9 +49,10 @@ export class Renewals {
 
   constructor(private readonly ports: RenewalPorts) {}
 
-  /** A lease was dispatched. */
+  /** A lease was dispatched, which is told with the next look; or its request is held, and it is known to live as of now. */
   begin(lease: RunningLease): void {
-    this.#running.set(lease.id, { lease, outputTokens: lease.reservedOutputTokens, atMs: -Infinity });
+    const atMs = lease.held === true ? this.ports.clock.nowMs() : -Infinity;
+    this.#running.set(lease.id, { lease, outputTokens: lease.reservedOutputTokens, atMs });
     this.#schedule();
   }
 
@@ -104,7 +107,8 @@ export class Renewals {
     for (const told of some) {
       if (!this.#running.has(told.lease.id)) continue;
       told.atMs = nowMs;
-      renewals.push({ leaseId: told.lease.id, outputTokens: told.lease.outputSoFar() });
+      const { id, held } = told.lease;
+      renewals.push({ leaseId: id, outputTokens: told.lease.outputSoFar(), ...(held === true && { held }) });
     }
     if (renewals.length === 0) return true;
     this.#calledAtMs = nowMs;

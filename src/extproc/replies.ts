@@ -61,6 +61,15 @@ export function immediateReply(answer: LocalAnswer): Reply {
   };
 }
 
+/**
+ * Gives a message that waits for its answer so much more time than the filter's `message_timeout`. Envoy obeys one for each message, up to
+ * the filter's `max_message_timeout`, and ignores what is above that. Not for FULL_DUPLEX_STREAMED, where no such timer runs.
+ */
+export function moreTime(ms: number): Reply {
+  const seconds = Math.floor(ms / 1_000);
+  return { override_message_timeout: { seconds, nanos: Math.round((ms - seconds * 1_000) * 1_000_000) } };
+}
+
 /** Adds facts for the access log to a reply. */
 export function withMetadata(reply: Reply, metadata: Struct): Reply {
   reply.dynamic_metadata = metadata;

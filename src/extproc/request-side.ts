@@ -7,7 +7,7 @@ import { CollectedBody } from './collected-body.js';
 import { decodeWhole } from './content-coding.js';
 import type { BodyModes } from './modes.js';
 import type { Reply } from './protocol.js';
-import { bodyReply, duplexChunk, headersReply, immediateReply, trailersReply, withMetadata } from './replies.js';
+import { bodyReply, duplexChunk, headersReply, immediateReply, moreTime, trailersReply, withMetadata } from './replies.js';
 import { withBodiesBeside, withBodiesUnseen } from './request-modes.js';
 import { toMetadata } from './struct.js';
 
@@ -15,6 +15,10 @@ const DUPLEX_PIECE_BYTES = 256 * 1024;
 /** A compressed body may inflate to so many times its length, or to this many bytes: text does not, and 27 bytes of brotli may hold 16 MB. */
 const MOST_INFLATED = 200;
 const ALWAYS_INFLATED_BYTES = 1024 * 1024;
+/** What a held request's message is given beyond its hold, in milliseconds: its end may be told late. */
+const HOLD_MARGIN_MS = 15_000;
+/** No filter allows more. */
+const MOST_TIME_MS = 3_600_000;
 
 /**
  * The request half of a session.
@@ -23,9 +27,16 @@ const ALWAYS_INFLATED_BYTES = 1024 * 1024;
  */
 type State = 'reading' | 'deciding' | 'observing' | 'passing' | 'answered';
 
+interface Judged {
+  readonly body: Buffer;
+  readonly decoded: boolean;
+}
+
 export class RequestSide {
   #state: State = 'passing';
   #body = new CollectedBody(0);
+  /** The body as it is judged, and whether that is another one than came; null where it is not needed any more. */
+  #judged: Judged | null = null;
   #ended = false;
   #trailersPending = false;
   #observed: Promise<void> | null = null;
@@ -51,7 +62,7 @@ export class RequestSide {
   /** Envoy has answered the client on its own meanwhile: whatever is decided now, nothing is sent. */
   abandon(): void {
     this.#state = 'answered';
-    this.#body.clear();
+    this.#release();
   }
 
   headers(): void {
@@ -84,27 +95,26 @@ export class RequestSide {
     return this.modes.request === 'whole' && this.modes.response !== 'duplex' ? choose(reply) : reply;
   }
 
-  async body(chunk: Buffer, endOfStream: boolean): Promise<void> {
+  /** Not an async function: one that waits for the decision would keep the bytes for as long. */
+  body(chunk: Buffer, endOfStream: boolean): Promise<void> | undefined {
     // Envoy may send the last chunk of a duplex stream twice (envoyproxy/envoy#46237); a second reply would be spurious.
-    if (this.#state === 'answered' || this.#ended) return;
+    if (this.#state === 'answered' || this.#ended) return undefined;
     this.#ended = endOfStream;
     const whole = endOfStream || this.modes.request === 'whole';
     switch (this.#state) {
       case 'passing':
         this.#passOn(chunk, endOfStream);
-        return;
+        return undefined;
       case 'observing':
         this.#passOn(chunk, endOfStream);
         this.#body.add(chunk);
-        if (endOfStream) await this.#observe();
-        return;
+        return endOfStream ? this.#observe() : undefined;
       case 'reading':
         this.#body.add(chunk);
-        if (whole || this.#body.overflowed) await this.#decide();
-        return;
+        return whole || this.#body.overflowed ? this.#decide() : undefined;
       case 'deciding':
         // Bytes after the size bound was hit: the answer is on its way.
-        return;
+        return undefined;
     }
   }
 
@@ -142,7 +152,7 @@ export class RequestSide {
   #observe(): Promise<void> {
     this.#state = 'passing';
     this.#observed = this.#verdict().then(() => {
-      this.#body.clear();
+      this.#release();
       this.#observed = null;
     });
     return this.#observed;
@@ -150,31 +160,72 @@ export class RequestSide {
 
   async #decide(): Promise<void> {
     this.#state = 'deciding';
-    const { verdict, body, decoded } = await this.#verdict();
+    const verdict = await this.#verdict();
     // The client, or Envoy, may have ended it meanwhile.
-    if (this.#state !== 'deciding') return;
+    if (this.#state !== 'deciding' || verdict === null) {
+      this.#release();
+      return;
+    }
     if (verdict.kind === 'answer') {
       this.#answer(verdict.answer);
       return;
     }
     this.#state = 'passing';
-    // What goes on is what was judged, unless a signature covers it: a server that ignores the encoding, or decodes it otherwise, could read another request in it.
-    if (!verdict.asItCame && (decoded || verdict.splices.length > 0)) this.#forwardEdited(applySplices(body, verdict.splices), verdict.edits);
-    else this.#forward(null, verdict.edits);
-    this.#body.clear();
+    this.#goOn(verdict);
+    this.#release();
   }
 
-  /** The decision, the body it was made on, and whether that is another one than came. */
-  async #verdict(): Promise<{ verdict: BodyVerdict; body: Buffer; decoded: boolean }> {
+  /** What goes on is what was judged, unless a signature covers it: a server that ignores the encoding, or decodes it otherwise, could read another request in it. */
+  #goOn({ asItCame, splices, edits }: Extract<BodyVerdict, { kind: 'forward' }>): void {
+    const judged = this.#judged;
+    if (judged !== null && !asItCame && (judged.decoded || splices.length > 0)) this.#forwardEdited(applySplices(judged.body, splices), edits);
+    else this.#forward(null, edits);
+  }
+
+  /** Null where it was ended before it could be judged. */
+  async #verdict(): Promise<BodyVerdict | null> {
+    return (await this.#read()) ?? this.#judge();
+  }
+
+  /** Not an async function, as `body`. */
+  #judge(): Promise<BodyVerdict> | null {
+    if (this.#judged === null) return null;
+    return this.exchange.decide(this.#judged.body, (maxWaitMs, bodyNeeded) => {
+      this.#hold(maxWaitMs, bodyNeeded);
+    });
+  }
+
+  /** The request waits. Where the body is buffered, Envoy has it: ours is let go unless it is to be edited. */
+  #hold(maxWaitMs: number, bodyNeeded: boolean): void {
+    if (this.#state !== 'deciding') return;
+    const buffered = this.modes.request === 'whole';
+    if (buffered) this.send(moreTime(Math.min(MOST_TIME_MS, maxWaitMs + HOLD_MARGIN_MS)));
+    if (bodyNeeded || this.#judged?.decoded !== false) return;
+    this.#judged = null;
+    if (buffered) this.#body.clear();
+  }
+
+  #release(): void {
+    this.#body.clear();
+    this.#judged = null;
+  }
+
+  /** Makes the body ready to be judged. @returns what is to be done instead where it can't be. */
+  async #read(): Promise<BodyVerdict | null> {
     const { maxBytes, overflowed } = this.#body;
+    if (overflowed) return this.#tooLarge(maxBytes);
     const body = this.#body.whole();
-    if (overflowed) return { verdict: this.#tooLarge(maxBytes), body, decoded: false };
-    if (this.encoding === undefined) return { verdict: await this.exchange.decide(body), body, decoded: false };
+    if (this.encoding === undefined) {
+      this.#judged = { body, decoded: false };
+      return null;
+    }
     const mostBytes = Math.min(maxBytes, Math.max(ALWAYS_INFLATED_BYTES, body.length * MOST_INFLATED));
     const plain = await decodeWhole(body, this.encoding, mostBytes);
-    if (plain.ok) return { verdict: await this.exchange.decide(plain.body), body: plain.body, decoded: plain.body !== body };
-    if (plain.why === 'too_large') return { verdict: this.#tooLarge(mostBytes), body, decoded: false };
-    return { verdict: this.#badEncoding(plain.why), body, decoded: false };
+    if (plain.ok) {
+      this.#judged = { body: plain.body, decoded: plain.body !== body };
+      return null;
+    }
+    return plain.why === 'too_large' ? this.#tooLarge(mostBytes) : this.#badEncoding(plain.why);
   }
 
   #tooLarge(mostBytes: number): BodyVerdict {
@@ -193,7 +244,7 @@ export class RequestSide {
 
   #answer(answer: LocalAnswer): void {
     this.#state = 'answered';
-    this.#body.clear();
+    this.#release();
     this.send(withMetadata(immediateReply(answer), toMetadata('tokenweir', this.exchange.facts())));
   }
 

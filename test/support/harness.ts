@@ -3,6 +3,7 @@ import type { Enforcement } from '../../src/domain/enforcement.js';
 import type { ExactCounter } from '../../src/domain/exact.js';
 import type { SettleResult } from '../../src/domain/lease.js';
 import type { Policy } from '../../src/domain/policy.js';
+import type { PoolStore } from '../../src/domain/pool.js';
 import type { Store } from '../../src/domain/store.js';
 import type { Tenant } from '../../src/domain/tenant.js';
 import { NO_TRACING } from '../../src/domain/tracing.js';
@@ -11,6 +12,7 @@ import { createEstimator } from '../../src/estimate/estimator.js';
 import { sha256Hex } from '../../src/lib/hash.js';
 import { VirtualClock } from '../../src/lib/virtual-clock.js';
 import { createMemoryStore } from '../../src/stores/memory.js';
+import { createMemoryPools } from '../../src/stores/memory-pools.js';
 import { UNMETERED } from './policies.js';
 
 /** An observer that remembers what it was told. */
@@ -61,19 +63,20 @@ export interface Harness {
   readonly admission: Admission;
   readonly clock: VirtualClock;
   readonly store: Store;
+  readonly pools: PoolStore;
   readonly witness: Witness;
   policy: Policy;
 }
 
 /** Admission over a memory store on virtual time. */
-export function harness(policy: Policy, store: Store = createMemoryStore(), exactCounter: ExactCounter = NO_EXACT_COUNTER): Harness {
+export function harness(policy: Policy, store: Store = createMemoryStore(), exactCounter: ExactCounter = NO_EXACT_COUNTER, pools: PoolStore = createMemoryPools()): Harness {
   const clock = new VirtualClock(1_000_000);
   const witness = new Witness();
   let ids = 0;
   const made: Harness = {
-    clock, store, witness, policy,
+    clock, store, pools, witness, policy,
     admission: createAdmission({
-      policy: () => made.policy, store, estimator: createEstimator(), exactCounter, observer: witness, tracing: NO_TRACING, clock,
+      policy: () => made.policy, store, pools, estimator: createEstimator(), exactCounter, observer: witness, tracing: NO_TRACING, clock,
       newId: () => `id-${++ids}`, owner: 'processor', random: () => 0,
     }),
   };
