@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import { HELP, parseCommand, type Command } from './cli.js';
 import { hashKey } from './config/hash-key.js';
 import { formatProblems, loadConfig } from './config/load.js';
+import { summaryOf } from './config/summary.js';
 import { runDemo } from './demo/demo.js';
 import { serve } from './serve.js';
 import { VERSION } from './version.js';
@@ -54,8 +55,7 @@ async function check(path: string): Promise<number> {
     return 1;
   }
   for (const warning of loaded.warnings) process.stderr.write(`warning: ${warning}\n`);
-  const { size } = loaded.config.policy.tenants;
-  process.stdout.write(`${path}: right (${size} ${size === 1 ? 'tenant' : 'tenants'})\n`);
+  process.stdout.write(`${path}: right (${summaryOf(loaded.config)})\n`);
   return 0;
 }
 

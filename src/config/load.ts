@@ -5,11 +5,14 @@ import { compileStore } from './compile-store.js';
 import type { Config, TlsSettings } from './config.js';
 import { MAX_FILE_BYTES } from './defaults.js';
 import { sha256Hex } from '../lib/hash.js';
+import { checkEntitlements } from './entitlement-checks.js';
 import { checkSchema } from './issues.js';
 import { outlineOf, type Outline } from './outline.js';
 import { NOTHING_OUTSIDE, referencedFiles, type FileContent, type Outside } from './outside.js';
 import { pathText, type Finding, type Problem } from './problem.js';
 import type { Document, TlsDocument } from './schema.js';
+import { checkPools } from './pool-checks.js';
+import { poolWarnings } from './pool-warnings.js';
 import { adminTokenOf, checkServer } from './server-checks.js';
 import { checkStore } from './store-checks.js';
 import { checkTenants } from './tenant-checks.js';
@@ -50,7 +53,7 @@ function judge(source: YamlSource & { readonly fingerprint: string }, outline: O
   const problems = inOrder([...source.problems.map(({ position, message }) => ({ file, ...position, path: '', message })), ...found]);
   if (problems.length > 0 || document === null) return { ok: false, problems };
   const config = { ...compile(document, outside, dirname(file)), fingerprint: source.fingerprint };
-  return { ok: true, config, warnings: warningsOf(config) };
+  return { ok: true, config, warnings: [...warningsOf(config), ...poolWarnings(config.policy, document)] };
 }
 
 function findingsOf(source: YamlSource, outline: Outline, outside: Outside): { document: Document | null; findings: Finding[] } {
@@ -58,7 +61,8 @@ function findingsOf(source: YamlSource, outline: Outline, outside: Outside): { d
   if (source.raw === null) return { document: null, findings: [{ path: [], message: 'the file is empty: see tokenweir.example.yaml for a start', at: 'value' }] };
   const checked = checkSchema(source.raw);
   const lineOf = (path: Finding['path']): number => source.locate(path, 'value').line;
-  return { document: checked.document, findings: [...checked.findings, ...checkTenants(outline, lineOf), ...checkServer(outline, outside), ...checkStore(outline, outside)] };
+  const schedule = [...checkPools(outline, lineOf), ...checkEntitlements(outline, lineOf)];
+  return { document: checked.document, findings: [...checked.findings, ...checkTenants(outline, lineOf), ...schedule, ...checkServer(outline, outside), ...checkStore(outline, outside)] };
 }
 
 /** By place; what an alias repeats (the same field of the same lines) is told once. */

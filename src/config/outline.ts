@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { poolOutlines } from './pool-outline.js';
 
 /** Whatever is not as expected becomes null: the schema tells about it. */
 const text = z.string().nullable().catch(null);
@@ -42,9 +43,12 @@ const outline = z.object({
     })
     .catch(NO_IDENTITY),
   tenants: z.array(z.object({ id: text, parent: text, keys: texts }).catch({ id: null, parent: null, keys: [] })).catch([]),
+  ...poolOutlines,
 });
 
 export type Outline = z.output<typeof outline>;
+export type PoolOutline = Outline['pools'][number];
+export type EntitlementOutline = Outline['entitlements'][number];
 export type OutlineTls = Outline['server']['tls']['admin'];
 
 /** Never fails: of a document that is not even a mapping, nothing is left. */

@@ -18,8 +18,9 @@ const tooLong = `must be at most ${MAX_HOLD_MS}: Envoy holds a request no longer
 const holdMs = z.int().min(0).max(MAX_HOLD_MS, { error: tooLong });
 const bytesPerToken = z.int().min(0).max(MAX_BYTES_A_TOKEN);
 const classWeight = z.int().min(1).max(MAX_CLASS_WEIGHT);
-const positiveNumber = z
-  .number({ error: ({ input }) => (typeof input === 'string' || typeof input === 'boolean' || typeof input === 'object' ? 'must be a number' : undefined) })
+const notNumber = 'must be a number';
+const prefillWeight = z
+  .number({ error: ({ code, input }) => (code === 'invalid_type' && input !== null && input !== undefined ? notNumber : undefined) })
   .min(0)
   .max(MAX_PREFILL_WEIGHT);
 
@@ -60,7 +61,7 @@ export const pool = z.strictObject({
   capacity: section(capacity, 'What it has, with `kind: self-hosted`.'),
   limits: optional(providerLimits.nullable(), DEFAULTS.providerLimits, 'What the provider allows you, with `kind: provider`.'),
   burstSeconds: optional(z.int().min(1).max(MAX_BURST_SECONDS), DEFAULTS.poolBurstSeconds, 'Rates of the pool and of baselines are buckets of so many seconds.'),
-  prefillWeight: optional(positiveNumber.nullable(), DEFAULTS.prefillWeight, 'What a token of a prompt weighs against one of output: your servers’ output tokens a second at full load ÷ the prompt tokens they read a second.', 0.25),
+  prefillWeight: optional(prefillWeight.nullable(), DEFAULTS.prefillWeight, 'What a token of a prompt weighs against one of output: your servers’ output tokens a second at full load ÷ the prompt tokens they read a second.', 0.25),
   kvBytesPerToken: optional(
     z.union([bytesPerToken, z.array(bytesOfModels).min(1)]),
     DEFAULTS.kvBytesPerToken,

@@ -1,3 +1,4 @@
+import type { Policy } from '../domain/policy.js';
 import { isLoopback, parseAddress } from './address.js';
 import type { Config } from './config.js';
 
@@ -30,12 +31,19 @@ function storeWarnings({ store: { address } }: Config): string[] {
   return warnings;
 }
 
-/** Tenants that no request can come to. With a trusted header or tokens, any of them may be named. */
+/** Tenants that no request can come to. */
 function tenantWarnings({ policy }: Config): string[] {
-  const { keys, anonymousTenantId, unknownKeyTemplateId, trustedTenantHeader, jwt } = policy.identity;
-  if (trustedTenantHeader !== null || (jwt !== null && jwt.tenants === null)) return [];
-  const reached = new Set<string | null>([...keys.values(), ...(jwt?.tenants?.values() ?? []), anonymousTenantId, unknownKeyTemplateId]);
-  if (reached.size === 1 && reached.has(null)) return ['no request can be told whose it is: every one will be refused'];
-  for (const { parentId } of policy.tenants.values()) reached.add(parentId);
-  return [...policy.tenants.keys()].filter((id) => !reached.has(id)).map((id) => `no key, token or header leads to tenant "${id}"`);
+  const reached = reachedTenants(policy);
+  if (reached === null) return [];
+  if (reached.size === 0) return ['no request can be told whose it is: every one will be refused'];
+  const used = new Set<string | null>([...reached, ...[...policy.tenants.values()].map(({ parentId }) => parentId)]);
+  return [...policy.tenants.keys()].filter((id) => !used.has(id)).map((id) => `no key, token or header leads to tenant "${id}"`);
+}
+
+/** Tenants that requests can be of; null: any of them, since a trusted header or tokens may name any. */
+export function reachedTenants({ identity }: Policy): ReadonlySet<string> | null {
+  const { keys, anonymousTenantId, unknownKeyTemplateId, trustedTenantHeader, jwt } = identity;
+  if (trustedTenantHeader !== null || (jwt !== null && jwt.tenants === null)) return null;
+  const named = [anonymousTenantId, unknownKeyTemplateId].filter((id) => id !== null);
+  return new Set([...keys.values(), ...(jwt?.tenants?.values() ?? []), ...named]);
 }

@@ -67,7 +67,7 @@ describe('one problem alone, at its place', () => {
     ['a socket for admin', 'server: { admin: "unix:/a" }', '1:18 server.admin: must be host:port (0 to 65535) or [IPv6]:port'],
     ['one address for two', 'server: { admin: "localhost:1", extProc: "localhost:1" }', '1:18 server.admin: must not be the address of server.extProc'],
     ['a store of another kind', 'store: mongodb://h/0', '1:8 store: must be "memory", redis://host:port/db, redis+cluster://h1,h2 or redis+sentinel://h1,h2/name (rediss… for TLS)'],
-    ['a later part of a pool', 'pools:\n  - { id: a, kind: self-hosted, models: ["*"], pressure: {} }\n', '2:47 pools[0].pressure: "pressure" is not supported by this version'],
+    ['a later part of a pool', 'pools:\n  - { id: a, kind: self-hosted, models: ["*"], pressure: {} }\n', '2:48 pools[0].pressure: "pressure" is not supported by this version'],
     ['nodes of a pool', 'pools: [{ id: a, kind: self-hosted, models: ["*"], nodes: [] }]', '1:52 pools[0].nodes: "nodes" is not supported by this version'],
     ['heavy prompts of a pool', 'pools: [{ id: a, kind: self-hosted, models: ["*"], heavyPromptTokens: 1 }]', '1:52 pools[0].heavyPromptTokens: "heavyPromptTokens" is not supported by this version'],
     ['a later part of a tenant', 'tenants:\n  - id: a\n    budget: { daily: 5 }\n', '3:5 tenants[0].budget: "budget" is not supported by this version'],

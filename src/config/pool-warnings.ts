@@ -1,0 +1,109 @@
+import type { Policy, PoolEntitlement, PoolPolicy } from '../domain/policy.js';
+import type { Capacity } from '../domain/pool.js';
+import { globMatcher } from '../lib/glob.js';
+import { DEFAULTS } from './defaults.js';
+import { FIELDS, isAssured, sumOf } from './pool-amounts.js';
+import type { Document, PoolDocument } from './schema.js';
+import { reachedTenants } from './warnings.js';
+
+const SHOWN = 3;
+/** Comparing more globs than that with each other would take seconds. */
+const MAX_COMPARED = 2000;
+
+/** What is allowed of pools and entitlements, and probably not meant. */
+export function poolWarnings(policy: Policy, document: Document): string[] {
+  const { unknownKeyTemplateId } = policy.identity;
+  return [...shadowed(document.pools), ...policy.pools.flatMap((pool) => [...capacityWarnings(pool), ...entitlementWarnings(pool, unknownKeyTemplateId), ...lendingWarnings(pool, policy)])];
+}
+
+/** Globs, and whole pools, whose models all go to a pool before. */
+function shadowed(pools: readonly PoolDocument[]): string[] {
+  if (pools.flatMap(({ models }) => models).length > MAX_COMPARED) return [];
+  return pools.flatMap(({ id, models }, index) => {
+    const taken = models.flatMap((glob) => {
+      const by = pools.slice(0, index).find((earlier) => earlier.models.some((pattern) => covers(pattern, glob)));
+      return by === undefined ? [] : [{ glob, by: by.id }];
+    });
+    if (taken.length < models.length) return taken.map(({ glob, by }) => `pool "${id}": its models "${glob}" all go to pool "${by}", which stands before it`);
+    return [`pool "${id}" never serves a request: all its models go to ${named([...new Set(taken.map(({ by }) => by))])}, before it`];
+  });
+}
+
+/**
+ * Whether one pattern matches all that another does, judged by two names: its stars as nothing, and as longer than the first pattern, of a
+ * character that stands in no model's name.
+ */
+function covers(pattern: string, glob: string): boolean {
+  const name = (star: string): string => glob.replaceAll('*', star).replaceAll('?', '\0');
+  const matches = globMatcher([pattern]);
+  return matches(name('')) && matches(name('\0'.repeat(pattern.length + 1)));
+}
+
+function capacityWarnings({ settings: { id, capacity }, kind, entitlements }: PoolPolicy): string[] {
+  const baselines = [...entitlements.values()].map(({ baseline }) => baseline);
+  const fields = Object.entries(FIELDS[kind]) as [string, keyof Capacity][];
+  const over = fields.filter(([, dimension]) => sumOf(baselines, dimension) > (capacity[dimension] ?? Infinity));
+  const isBounded = Object.values(capacity).some((amount) => amount !== null);
+  const unbounded = `pool "${id}" has no ${kind === 'provider' ? 'limits' : 'capacity'}: nothing ever waits there, and nobody goes first`;
+  return [
+    ...(isBounded ? [] : [unbounded]),
+    ...over.map(([field]) => `pool "${id}": all baselines, those of elastic tenants with them, are more than its ${field}: elastic ones can’t all be met`),
+  ];
+}
+
+function entitlementWarnings({ settings: { id: pool, capacity }, entitlements }: PoolPolicy, templateId: string | null): string[] {
+  const all = [...entitlements.values()];
+  const warn = (counts: (entitlement: PoolEntitlement) => boolean, what: string): string[] => {
+    const ids = all.filter(counts).map(({ id }) => id);
+    return ids.length === 0 ? [] : [`pool "${pool}": ${named(ids)} ${what}`];
+  };
+  const isSpot = ({ serviceClass }: PoolEntitlement): boolean => serviceClass === 'spot';
+  const keepsNothing = ({ baseline }: PoolEntitlement): boolean => baseline.slots === null && baseline.kvBytes === null;
+  return [
+    ...warn(
+      ({ serviceClass, baseline }) => serviceClass === 'elastic' && capacity.tokensPerSecond !== null && baseline.tokensPerSecond === null,
+      'is elastic without baseline.tokensPerSecond: what it misses is not paid back',
+    ),
+    ...warn(({ serviceClass, baseline }) => isAssured(serviceClass) && capacity.slots !== null && baseline.slots === null, 'is assured of no slots: its requests may take all of them, those of other baselines too'),
+    ...warn((entitlement) => entitlement.lend !== 'all' && keepsNothing(entitlement), 'has no slots or kvBytes in its baseline: lend keeps nothing for it'),
+    ...warn((entitlement) => isSpot(entitlement) && entitlement.sloMs !== DEFAULTS.sloMs.value, 'is spot, which never waits: sloMs does nothing'),
+    ...warn(({ id }) => id === templateId, 'is the template for unknown keys: tenants made from it do not have this entitlement, only that of a parent'),
+  ];
+}
+
+/** Where room of a baseline may be held by streams that nobody may end: then it waits as long as they run. */
+function lendingWarnings(pool: PoolPolicy, policy: Policy): string[] {
+  const { settings: { id, capacity }, entitlements } = pool;
+  // Rates are not held by anybody: who is assured of them takes them at once.
+  if (capacity.slots === null && capacity.kvBytes === null) return [];
+  const all = [...entitlements.values()];
+  const lenders = all.filter(({ serviceClass, lend }) => isAssured(serviceClass) && lend !== 'none');
+  const lendsToAll = lenders.some(({ lend }) => lend === 'all');
+  const stays = ({ serviceClass, preemptible }: PoolEntitlement): boolean => !preemptible && (lendsToAll || serviceClass === 'spot');
+  // Who alone lends does not borrow from itself.
+  const borrowers = all.filter((one) => stays(one) && lenders.some((lender) => lender !== one)).map((borrower) => borrower.id);
+  const others = lenders.length > 0 && stays(pool.implicit('')) && hasOthers(pool, policy);
+  if (borrowers.length === 0 && !others) return [];
+  const who = named([...borrowers], others ? ['tenants without an entitlement'] : []);
+  return [`pool "${id}": the baseline of ${named(lenders.map((lender) => lender.id))} is lent to streams that nobody may end, of ${who}: it may wait until they are over. Set preemptible there, or lend: none`];
+}
+
+/** Whether requests can come from tenants that neither have nor share an entitlement here. */
+function hasOthers({ entitlements }: PoolPolicy, policy: Policy): boolean {
+  const { tenants, identity } = policy;
+  const parentOf = (id: string): string | null => tenants.get(id)?.parentId ?? null;
+  const isCovered = (id: string | null): boolean => {
+    let next = id;
+    while (next !== null && !entitlements.has(next)) next = parentOf(next);
+    return next !== null;
+  };
+  const reached = reachedTenants(policy) ?? new Set(tenants.keys());
+  // Tenants made from a template share its parents, and not its own entitlement.
+  return [...reached].some((id) => !isCovered(id === identity.unknownKeyTemplateId ? parentOf(id) : id));
+}
+
+/** `"a", "b", "c" and 2 more`. */
+function named(ids: readonly string[], more: readonly string[] = []): string {
+  const shown = [...ids.slice(0, SHOWN).map((id) => `"${id}"`), ...(ids.length > SHOWN ? [`${ids.length - SHOWN} more`] : []), ...more];
+  return shown.length === 1 ? shown[0]! : `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)!}`;
+}
