@@ -129,8 +129,8 @@ export interface LedgerEvent {
   readonly settledAtMs: number;
 }
 
-/** How a metered exchange ended. */
-export type Outcome = 'completed' | 'cut' | 'upstream_failed' | 'local_reply' | 'abandoned';
+/** How a metered exchange ended. `cut`: by the client or the upstream; `ended`: by us, since its pool needed the room. */
+export type Outcome = 'completed' | 'cut' | 'ended' | 'upstream_failed' | 'local_reply' | 'abandoned';
 
 /** `corrected`: others had settled the lease for dead; what it truly cost was charged on top, or given back. */
 export type SettleResult = 'settled' | 'already_ended' | 'corrected' | 'unknown';

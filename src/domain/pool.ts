@@ -21,6 +21,9 @@ export interface Capacity {
   readonly slots: number | null;
 }
 
+/** Why a pool ends what runs in it: a tier 0 request needs the room that it borrows, or memory is critical. */
+export type EndReason = 'reclaimed' | 'pressure';
+
 /** Nothing is bounded. */
 export const UNBOUNDED: Capacity = { tokensPerSecond: null, requestsPerSecond: null, kvBytes: null, slots: null };
 

@@ -1,4 +1,5 @@
 import type { TextFeatures } from '../lib/text-features.js';
+import type { EndReason } from './pool.js';
 import type { LocalAnswer, Refusal } from './refusal.js';
 import type { Api, ParsedRequest, PromptSink, Splice } from './request.js';
 import type { Usage, UsageLine } from './usage.js';
@@ -28,6 +29,23 @@ export interface ResponseReading {
   readonly unreadable: boolean;
 }
 
+/** An answer that we end before its upstream does. */
+export interface StreamEnding {
+  readonly requestId: string;
+  /** A sentence for the person who reads the client's log. */
+  readonly message: string;
+  readonly why: EndReason;
+}
+
+/** How an API tells in the middle of a stream that it failed. */
+export interface EndEvent {
+  /** `event` of a server-sent event; null where the API names none. */
+  readonly name: string | null;
+  /** `:exception-type` of a frame; null where the API's streams are no frames. */
+  readonly exception: string | null;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
 /** Reads one response as it passes. */
 export interface ResponseReader {
   /**
@@ -37,6 +55,13 @@ export interface ResponseReader {
   push(chunk: Buffer): Buffer;
   /** The response ended: returns what was still held back. */
   end(): Buffer;
+  /** The client has the beginning of an event (a line, a frame, a part of a list) and not its end: another one put there would be taken for a part of it. */
+  readonly midEvent: boolean;
+  /**
+   * What, put behind the bytes that the client got until now, ends the answer with an error that its parser understands. Null where nothing
+   * can be put there: within a frame, or within a part of a list. Nothing is pushed any more after it.
+   */
+  endWith(event: EndEvent): Buffer | null;
   readonly reading: ResponseReading;
 }
 
@@ -61,4 +86,6 @@ export interface WireApi {
   /** What the headers of an answer tell of its cost, where an API has such; its body, where it tells more, goes before. Names are lower-case. */
   readonly usageFromHeaders?: (headers: ReadonlyMap<string, string>) => Usage | null;
   refuse(refusal: Refusal): LocalAnswer;
+  /** The last event of a stream that is ended: an error in the API's own words, which its official clients raise. */
+  endEvent(ending: StreamEnding): EndEvent;
 }

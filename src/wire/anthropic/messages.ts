@@ -1,4 +1,5 @@
 import type { WireApi } from '../../domain/wire.js';
+import { anthropicEnd } from '../endings.js';
 import { responseReader } from '../stream/reader.js';
 import { AnthropicAnswer } from './answer.js';
 import { anthropicRefusal } from './refusal.js';
@@ -11,6 +12,7 @@ export const anthropicMessages: WireApi = {
   askForUsage: () => [],
   responseReader: (options) => responseReader(new AnthropicAnswer(), options),
   refuse: anthropicRefusal,
+  endEvent: anthropicEnd,
 };
 
 /** The same API as Vertex serves it (`publishers/anthropic/models/MODEL:rawPredict` and `:streamRawPredict`): the path tells model and stream. */

@@ -1,4 +1,5 @@
 import type { WireApi } from '../../domain/wire.js';
+import { bedrockEnd } from '../endings.js';
 import { responseReader } from '../stream/reader.js';
 import { ClaudeAnswer } from './claude-answer.js';
 import { ConverseAnswer } from './converse-answer.js';
@@ -17,6 +18,7 @@ export function bedrockConverse(model: string, stream: boolean): WireApi {
     askForUsage: () => [],
     responseReader: (options) => responseReader(new ConverseAnswer(), options),
     refuse: bedrockRefusal,
+    endEvent: bedrockEnd,
   };
 }
 
@@ -29,5 +31,6 @@ export function bedrockInvoke(model: string, stream: boolean): WireApi {
     responseReader: (options) => responseReader(familyOf(model) === 'claude' ? new ClaudeAnswer() : new InvokeAnswer(), options),
     usageFromHeaders,
     refuse: bedrockRefusal,
+    endEvent: bedrockEnd,
   };
 }

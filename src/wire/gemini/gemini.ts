@@ -1,4 +1,5 @@
 import type { WireApi } from '../../domain/wire.js';
+import { geminiEnd } from '../endings.js';
 import { responseReader } from '../stream/reader.js';
 import { GeminiAnswer } from './answer.js';
 import { GeminiEmbedAnswer, parseEmbed, type EmbedMethod } from './embed.js';
@@ -13,6 +14,7 @@ export function geminiGenerate(called: Called): WireApi {
     askForUsage: () => [],
     responseReader: (options) => responseReader(new GeminiAnswer(), options),
     refuse: geminiRefusal,
+    endEvent: geminiEnd,
   };
 }
 
@@ -24,5 +26,6 @@ export function geminiEmbed(method: EmbedMethod, model: string): WireApi {
     askForUsage: () => [],
     responseReader: (options) => responseReader(new GeminiEmbedAnswer(), options),
     refuse: geminiRefusal,
+    endEvent: geminiEnd,
   };
 }

@@ -1,5 +1,6 @@
 import type { Api } from '../../domain/request.js';
 import type { WireApi } from '../../domain/wire.js';
+import { openAiEnd } from '../endings.js';
 import { openaiChat } from '../openai/openai.js';
 import { openAiRefusal } from '../openai/refusal.js';
 import { responseReader } from '../stream/reader.js';
@@ -16,6 +17,7 @@ export const llamaCompletion: WireApi = {
   askForUsage: () => [],
   responseReader: (options) => responseReader(new LlamaAnswer(), options),
   refuse: openAiRefusal,
+  endEvent: openAiEnd,
 };
 
 /** llama.cpp's `POST /infill`. */
@@ -41,6 +43,7 @@ export function generate(stream: boolean): WireApi {
     askForUsage: () => [],
     responseReader: (options) => responseReader(new GenerateAnswer(), options),
     refuse: openAiRefusal,
+    endEvent: openAiEnd,
   };
 }
 
@@ -51,5 +54,6 @@ function inputOnly(api: Api, wanted: typeof RERANK): WireApi {
     askForUsage: () => [],
     responseReader: (options) => responseReader(new InputOnlyAnswer(), options),
     refuse: openAiRefusal,
+    endEvent: openAiEnd,
   };
 }

@@ -1,4 +1,5 @@
 import type { WireApi } from '../../domain/wire.js';
+import { ollamaEnd } from '../endings.js';
 import { responseReader } from '../stream/reader.js';
 import { OllamaAnswer } from './answer.js';
 import { ollamaRefusal } from './refusal.js';
@@ -11,6 +12,7 @@ export const ollamaChat: WireApi = {
   askForUsage: () => [],
   responseReader: (options) => responseReader(new OllamaAnswer(), options),
   refuse: ollamaRefusal,
+  endEvent: ollamaEnd,
 };
 
 /** `POST /api/generate`: one text, or a conversation by the numbers of its tokens. */

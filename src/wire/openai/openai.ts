@@ -1,5 +1,6 @@
 import type { ParsedRequest, PromptSink } from '../../domain/request.js';
 import type { WireApi } from '../../domain/wire.js';
+import { openAiEnd, responsesEnd } from '../endings.js';
 import { responseReader } from '../stream/reader.js';
 import { OpenAiAnswer } from './answer.js';
 import { askForUsage } from './ask-for-usage.js';
@@ -40,6 +41,7 @@ export function openaiApi(api: OpenAiApi, model: string | null): WireApi {
     askForUsage: tellsUnasked ? () => [] : askForUsage,
     responseReader: (options) => responseReader(api === 'openai-responses' ? new ResponsesAnswer() : new OpenAiAnswer(), options),
     refuse: openAiRefusal,
+    endEvent: api === 'openai-responses' ? responsesEnd : openAiEnd,
   };
 }
 

@@ -1,7 +1,8 @@
-import type { ResponseReader } from '../../domain/wire.js';
+import type { EndEvent, ResponseReader } from '../../domain/wire.js';
 import { parseObject, parseText, type Json, type JsonObject } from '../json/json.js';
 import { bomLength, findMember, skipBlank } from '../json/scan.js';
 import type { Answer } from './answer.js';
+import { partEnd } from './ending.js';
 import { Gathered } from './gathered.js';
 import { ListSplitter } from './list-splitter.js';
 
@@ -10,6 +11,7 @@ export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 const NOTHING = Buffer.alloc(0);
 const OPEN_LIST = 0x5b;
+const COMMA = 0x2c;
 const BLANK = 0x20;
 /** Bytes of a byte order mark. */
 const MARK: ReadonlySet<number> = new Set([0xef, 0xbb, 0xbf]);
@@ -23,6 +25,8 @@ export class BodyReader implements ResponseReader {
   readonly #body = new Gathered(MAX_BODY_BYTES);
   /** Undefined while nothing but blanks came; null: the body is no list. */
   #list: ListSplitter | null | undefined = undefined;
+  /** The last byte that is no blank. */
+  #last = BLANK;
 
   constructor(readonly reading: Answer) {}
 
@@ -31,7 +35,21 @@ export class BodyReader implements ResponseReader {
     if (this.#list === undefined) at = this.#open(chunk);
     if (this.#list instanceof ListSplitter) this.#parts(this.#list, chunk, at);
     else this.#gather(chunk, 0, chunk.length);
+    let last = chunk.length - 1;
+    while (last >= 0 && chunk[last]! <= BLANK) last--;
+    if (last >= 0) this.#last = chunk[last]!;
     return chunk;
+  }
+
+  get midEvent(): boolean {
+    return this.#body.size > 0;
+  }
+
+  /** Only a list has a place for an error; one that is closed is whole. */
+  endWith(event: EndEvent): Buffer | null {
+    if (this.#list === undefined) return partEnd(event, '[');
+    if (this.#list === null || this.#list.closed || this.midEvent) return null;
+    return partEnd(event, this.#last === OPEN_LIST || this.#last === COMMA ? '' : ',');
   }
 
   end(): Buffer {

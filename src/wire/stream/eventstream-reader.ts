@@ -1,7 +1,8 @@
-import type { ResponseReader } from '../../domain/wire.js';
+import type { EndEvent, ResponseReader } from '../../domain/wire.js';
 import { isObject, MAX_DEPTH, parseText } from '../json/json.js';
 import { deeperThan } from '../json/scan.js';
 import type { Answer } from './answer.js';
+import { frameEnd } from './ending.js';
 import { EventStreamFrames, MAX_FRAME_BYTES, type EventFrame } from './eventstream.js';
 import { Familiar } from './familiar.js';
 
@@ -31,6 +32,14 @@ export class EventStreamReader implements ResponseReader {
     if (!this.#frames.atEnd) this.reading.unreadable = true;
     this.reading.complete = this.reading.endsWhole();
     return NOTHING;
+  }
+
+  get midEvent(): boolean {
+    return !this.#frames.atEnd;
+  }
+
+  endWith(event: EndEvent): Buffer | null {
+    return this.midEvent || this.#frames.failed ? null : frameEnd(event);
   }
 
   #take({ kind, event, payload }: EventFrame): void {

@@ -1,7 +1,8 @@
-import type { ResponseReader } from '../../domain/wire.js';
+import type { EndEvent, ResponseReader } from '../../domain/wire.js';
 import { isObject, MAX_DEPTH, parseText } from '../json/json.js';
 import { bomLength, deeperThan } from '../json/scan.js';
 import type { Answer } from './answer.js';
+import { lineEnd } from './ending.js';
 import { Familiar } from './familiar.js';
 import { Gathered } from './gathered.js';
 
@@ -43,6 +44,14 @@ export class LinesReader implements ResponseReader {
     if (this.#line.size > 0) this.#finish(NOTHING, 0, 0);
     this.reading.complete = this.reading.endsWhole();
     return NOTHING;
+  }
+
+  get midEvent(): boolean {
+    return this.#line.size > 0;
+  }
+
+  endWith(event: EndEvent): Buffer {
+    return lineEnd(event, this.midEvent);
   }
 
   #gather(chunk: Buffer, start: number, end: number): void {

@@ -1,7 +1,8 @@
-import type { ResponseReader } from '../../domain/wire.js';
+import type { EndEvent, ResponseReader } from '../../domain/wire.js';
 import { isObject, MAX_DEPTH, parseText } from '../json/json.js';
 import { bomLength, deeperThan } from '../json/scan.js';
 import type { Answer } from './answer.js';
+import { sseEnd } from './ending.js';
 import { Familiar } from './familiar.js';
 import { Gathered } from './gathered.js';
 import { Passing } from './passing.js';
@@ -56,6 +57,15 @@ export class SseReader implements ResponseReader {
     else if (size > 0) this.#finish(bytes, view, start, start + size, size, 0, passing);
     this.reading.complete = this.reading.endsWhole();
     return passing.result();
+  }
+
+  /** What is held back the client has nothing of. */
+  get midEvent(): boolean {
+    return this.#released && this.#event.size > 0;
+  }
+
+  endWith(event: EndEvent): Buffer {
+    return sseEnd(event, this.midEvent);
   }
 
   /** Gathers the chunk, and reads the events that end in it from there. */
