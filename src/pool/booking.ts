@@ -113,6 +113,7 @@ function chargeTier0(s: PoolState, e: EntitlementState, work: number): void {
   if (e.basePerSecond === 0) return;
   refill(e.bucket, e.basePerSecond, s.nowMs);
   take(e.bucket, work);
+  classify(s, e);
 }
 
 function addUse(s: PoolState, e: EntitlementState, lease: Lease, sign: 1 | -1): void {

@@ -24,12 +24,12 @@ function addLent(s: PoolState, e: EntitlementState, sign: 1 | -1): void {
 /** Keeps an entitlement among those whose streams may be ended, by its youngest, while it may be one. */
 export function updateVictim(s: PoolState, e: EntitlementState): void {
   const { serviceClass, preemptible } = e.config;
-  const youngest = e.running.last;
-  s.spotVictims.remove(e.victim);
-  s.otherVictims.remove(e.victim);
-  if (youngest === null || !preemptible) return;
-  if (serviceClass === 'spot') s.spotVictims.put(e.victim, -youngest.runSeq);
-  else if (!hasRoomBaseline(e) || isAboveRoom(e)) s.otherVictims.put(e.victim, -youngest.runSeq);
+  const youngest = preemptible ? e.running.last : null;
+  const isSpot = serviceClass === 'spot';
+  if (youngest !== null && isSpot) s.spotVictims.put(e.spotVictim, -youngest.runSeq);
+  else s.spotVictims.remove(e.spotVictim);
+  if (youngest !== null && !isSpot && (!hasRoomBaseline(e) || isAboveRoom(e))) s.otherVictims.put(e.otherVictim, -youngest.runSeq);
+  else s.otherVictims.remove(e.otherVictim);
 }
 
 /** Whether its youngest stream runs above its baseline now; of those without slots and KV by what it was served. */

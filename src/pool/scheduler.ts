@@ -24,15 +24,16 @@ export interface OwnedEvent {
  * for stores that decide elsewhere.
  */
 export class PoolScheduler {
-  readonly #state: PoolState;
+  /** All there is to it. For tests that watch over invariants; nobody else looks in here. */
+  readonly state: PoolState;
 
   constructor(poolId: string, { dispatchesPerCall = Infinity }: SchedulerOptions = {}) {
-    this.#state = newPool(poolId, dispatchesPerCall);
+    this.state = newPool(poolId, dispatchesPerCall);
   }
 
   /** Dispatches, queues or refuses. The same lease id again answers as it stands now. */
   ask(ask: PoolAsk): PoolAnswer {
-    const s = this.#state;
+    const s = this.state;
     this.#begin(ask.nowMs, ask.pool);
     const again = answerAgain(s, ask.leaseId);
     if (again !== null) pump(s);
@@ -54,21 +55,21 @@ export class PoolScheduler {
   /** Signs of life. Of a running lease they tell work or KV above 0; the first of these takes a grant up. */
   renew(owner: string, renewals: readonly PoolRenewal[], nowMs: number): void {
     this.#begin(nowMs, null);
-    renewAll(this.#state, owner, renewals);
-    pump(this.#state);
+    renewAll(this.state, owner, renewals);
+    pump(this.state);
     this.#finish();
   }
 
   /** Does what has come due by time alone, with settings that may have changed. */
   tick(settings: PoolSettings, nowMs: number): void {
     this.#begin(nowMs, settings);
-    pump(this.#state);
+    pump(this.state);
     this.#finish();
   }
 
   /** When something happens by time alone; null: nothing does. */
   nextAtMs(nowMs: number): number | null {
-    const s = this.#state;
+    const s = this.state;
     const now = Math.max(Math.floor(nowMs), s.nowMs);
     if (s.more) return now;
     let next = Math.min(s.deadlines.first()?.key ?? Infinity, s.ripening.first()?.key ?? Infinity, s.rateReadyMs, s.reclaimMs);
@@ -81,26 +82,26 @@ export class PoolScheduler {
 
   /** What owners are to be told since this was asked last, in order. */
   takeEvents(): OwnedEvent[] {
-    const { events } = this.#state;
+    const { events } = this.state;
     if (events.length === 0) return [];
-    this.#state.events = [];
+    this.state.events = [];
     return events;
   }
 
   snapshot(nowMs: number): PoolSnapshot {
-    return snapshotOf(this.#state, nowMs);
+    return snapshotOf(this.state, nowMs);
   }
 
   #end(leaseId: string, work: number | null, nowMs: number): PoolEnd {
     this.#begin(nowMs, null);
-    const end = endLease(this.#state, leaseId, work);
-    pump(this.#state);
+    const end = endLease(this.state, leaseId, work);
+    pump(this.state);
     this.#finish();
     return end;
   }
 
   #begin(nowMs: number, settings: PoolSettings | null): void {
-    const s = this.#state;
+    const s = this.state;
     advanceClock(s, nowMs);
     const before = s.pressure;
     if (settings !== null) applySettings(s, settings);
@@ -109,7 +110,7 @@ export class PoolScheduler {
   }
 
   #finish(): void {
-    const s = this.#state;
+    const s = this.state;
     if (s.pressure === 'critical') endSpot(s);
     reclaim(s);
     dropIdle(s);

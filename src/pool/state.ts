@@ -96,7 +96,8 @@ export interface EntitlementState {
   readonly fair: HeapNode<EntitlementState>;
   readonly tier0: HeapNode<EntitlementState>;
   readonly ripening: HeapNode<EntitlementState>;
-  readonly victim: HeapNode<EntitlementState>;
+  readonly spotVictim: HeapNode<EntitlementState>;
+  readonly otherVictim: HeapNode<EntitlementState>;
 }
 
 export interface PoolState {
@@ -200,7 +201,7 @@ export function newPool(id: string, dispatchesPerCall: number): PoolState {
 }
 
 export function newEntitlement(config: Entitlement, nowMs: number): EntitlementState {
-  const made: Omit<EntitlementState, 'fair' | 'tier0' | 'ripening' | 'victim'> = {
+  const made: Omit<EntitlementState, 'fair' | 'tier0' | 'ripening' | 'spotVictim' | 'otherVictim'> = {
     ...{ id: config.id, config, sloFactor: 1, assured: false, baseSlots: Infinity, baseKv: Infinity, basePerSecond: 0 },
     ...{ slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, lentTo: 'all', lentSlots: 0, lentKv: 0 },
     ...{ rates: newRates(nowMs), bucket: { lacking: 0, atMs: nowMs }, v: 0 },
@@ -208,7 +209,7 @@ export function newEntitlement(config: Entitlement, nowMs: number): EntitlementS
   };
   const e = made as EntitlementState;
   const node = () => new HeapNode(e, config.id);
-  return Object.assign(e, { fair: node(), tier0: node(), ripening: node(), victim: node() });
+  return Object.assign(e, { fair: node(), tier0: node(), ripening: node(), spotVictim: node(), otherVictim: node() });
 }
 
 export function append(list: LeaseList, lease: Lease): void {

@@ -37,7 +37,10 @@ export function createMemoryPools(options: SchedulerOptions = {}): PoolStore {
         pool.tick(settings, nowMs);
         return { nextAtMs: pool.nextAtMs(nowMs) };
       }),
-    snapshot: async (poolId, nowMs) => pools.get(poolId)?.snapshot(nowMs) ?? null,
+    snapshot: async (poolId, nowMs) => {
+      const pool = pools.get(poolId);
+      return pool === undefined || pool.state.settings === null ? null : pool.snapshot(nowMs);
+    },
     onEvent: (owner: string, listener: (event: PoolEvent) => void) => events.listen(owner, listener),
     close: async () => events.close(),
   };
