@@ -75,8 +75,8 @@ export const pool = z.strictObject({
 const baseline = z.strictObject({
   tokensPerSecond: optional(rate, DEFAULTS.baselineTokens, 'Work a second.', 800),
   kvBytes: optional(poolBytes, DEFAULTS.baselineDimension, 'KV cache.', '10GiB'),
-  slots: optional(slots, DEFAULTS.baselineDimension, 'Sequences at one time.', 16),
-  requestsPerMinute: optional(rate, DEFAULTS.baselineDimension, 'In pools of kind `provider`: requests a minute.'),
+  slots: optional(slots, DEFAULTS.baselineDimension, 'Sequences at one time. Without `tokensPerSecond` they stand for that share of the pool’s work too.', 16),
+  requestsPerMinute: optional(rate, DEFAULTS.baselineDimension, 'In pools of kind `provider`: requests a minute. Without `tokensPerMinute` it stands for that share of the pool’s tokens.'),
   tokensPerMinute: optional(rate, DEFAULTS.baselineTokens, 'In pools of kind `provider`: tokens a minute.'),
 });
 
@@ -90,7 +90,7 @@ export const entitlement = z.strictObject({
   ),
   baseline: section(baseline, 'What it is assured of. `dedicated` and `guaranteed` need one, `spot` has none.'),
   sloMs: optional(z.int().min(1).max(MAX_SLO_MS), DEFAULTS.sloMs, 'Time to the first token that is wanted: less weighs more in the fair share (by the square root, a quarter to four times). Nothing for spot.'),
-  work: optional(z.enum(['interactive', 'background']), DEFAULTS.work, 'Kind of work of requests that do not say (`x-tokenweir-work`): how long they wait, and what is refused first under memory pressure.'),
+  work: optional(z.enum(['interactive', 'background']), DEFAULTS.work, 'Kind of work of requests that do not say (`x-tokenweir-work`): it tells how long they may wait.'),
   lend: optional(z.enum(['all', 'spot', 'none']), DEFAULTS.lend, 'Who may borrow the slots and KV cache of its baseline while they idle.'),
   preemptible: optional(z.boolean().nullable(), DEFAULTS.preemptible, 'Whether its streams above its baseline may be ended where an assured request needs the room.', false),
 });

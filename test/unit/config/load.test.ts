@@ -6,6 +6,7 @@ import { MAX_FILE_BYTES } from '../../../src/config/defaults.js';
 import { configurationJsonSchema, configurationMarkdown } from '../../../src/config/docs.js';
 import { hashKey } from '../../../src/config/hash-key.js';
 import { loadConfig, parseConfig } from '../../../src/config/load.js';
+import { summaryOf } from '../../../src/config/summary.js';
 
 const root = new URL('../../../', import.meta.url);
 let folder = '';
@@ -70,6 +71,23 @@ test('the file with all fields in the documentation loads', async () => {
   const blocks = [...markdown.matchAll(/```yaml\n(.*?)```/gs)].map(([, block]) => block ?? '');
   expect(blocks).toHaveLength(2);
   expect(parseConfig(blocks[0]!, 'docs')).toMatchObject({ ok: true });
+});
+
+test('the examples of docs/pools.md load, without warnings', async () => {
+  const markdown = await readFile(new URL('docs/pools.md', root), 'utf8');
+  const blocks = [...markdown.matchAll(/```yaml\n(.*?)```/gs)].map(([, block]) => block ?? '');
+  expect(blocks).toHaveLength(2);
+  for (const block of blocks) expect(parseConfig(block, 'docs')).toMatchObject({ ok: true, warnings: [] });
+});
+
+test.each([
+  ['log: {}', '0 tenants'],
+  ['tenants: [{ id: a }]', '1 tenant'],
+  ['tenants: [{ id: a }, { id: b }]\npools: [{ id: p, kind: provider, models: [x] }]', '2 tenants, 1 pool, 0 entitlements'],
+  ['tenants: [{ id: a }]\npools: [{ id: p, kind: provider, models: [x] }, { id: q, kind: provider, models: [y] }]\nentitlements: [{ tenant: a, pool: q, class: spot }]', '1 tenant, 2 pools, 1 entitlement'],
+])('what `check` says of %j', (text, expected) => {
+  const result = parseConfig(text, 'c');
+  expect(result.ok && summaryOf(result.config)).toBe(expected);
 });
 
 test('what is allowed and hardly meant is warned of', () => {
