@@ -85,7 +85,7 @@ function answer(s: PoolState, lease: Lease, kind: 'dispatched' | 'waiting'): Poo
 }
 
 /** The state of an entitlement, made at its first ask and brought to its latest configuration. */
-function entitlementOf(s: PoolState, config: Entitlement): EntitlementState {
+export function entitlementOf(s: PoolState, config: Entitlement): EntitlementState {
   const known = s.entitlements.get(config.id);
   if (known !== undefined) {
     if (known.config !== config) configure(s, known, config);
@@ -99,15 +99,16 @@ function entitlementOf(s: PoolState, config: Entitlement): EntitlementState {
   return e;
 }
 
-function newLease(s: PoolState, entitlement: EntitlementState, ask: PoolAsk): Lease {
+export function newLease(s: PoolState, entitlement: EntitlementState, ask: PoolAsk): Lease {
   const { leaseId, demand } = ask;
   const tier: Tier = 1;
-  const made: Omit<Lease, 'deadline'> = {
+  const made: Omit<Lease, 'deadline' | 'alive' | 'granted'> = {
     ...{ id: leaseId, owner: ask.owner, entitlement, background: ask.work === 'background', bytes: wholeBytes(ask.bytes) },
     ...{ slots: wholeSlots(demand.slots), kvBytes: wholeKv(demand.kvBytes), work: wholeWork(demand.work, 1), bookedWork: 0, toldWork: 0 },
     ...{ askedMs: s.nowMs, deadlineMs: s.nowMs + wholeMs(ask.maxWaitMs), seq: ++s.seq, runSeq: 0 },
-    ...{ state: 'waiting', tier, weight: 0, ending: false, aliveMs: s.clockMs, grantedMs: 0, before: null, after: null },
+    ...{ state: 'waiting', tier, weight: 0, ending: false, before: null, after: null },
   };
   const lease = made as Lease;
-  return Object.assign(lease, { deadline: new HeapNode(lease, leaseId) });
+  const node = () => new HeapNode(lease, leaseId);
+  return Object.assign(lease, { deadline: node(), alive: node(), granted: node() });
 }
