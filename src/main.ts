@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 import { text } from 'node:stream/consumers';
-import { HELP, parseCommand, type Command } from './cli.js';
+import { HELP, parseCommand, SIMULATE_HELP, type Command } from './cli.js';
 import { hashKey } from './config/hash-key.js';
 import { formatProblems, loadConfig } from './config/load.js';
 import { summaryOf } from './config/summary.js';
 import { runDemo } from './demo/demo.js';
 import { serve } from './serve.js';
+import { simulate } from './simulate.js';
 import { VERSION } from './version.js';
 
 /** Runs one command. @returns the exit code. */
@@ -28,6 +29,11 @@ async function main(command: Command): Promise<number> {
       return serveUntilStopped(command.config);
     case 'demo':
       return runDemo(command);
+    case 'simulate-help':
+      process.stdout.write(SIMULATE_HELP);
+      return 0;
+    case 'simulate':
+      return simulate(command, (text) => process.stdout.write(text), (text) => process.stderr.write(text));
   }
 }
 

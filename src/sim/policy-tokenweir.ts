@@ -25,8 +25,9 @@ export class TokenweirPolicy implements SimPolicy {
     const { entitlement, work, bytes, maxWaitMs } = request.parts;
     this.#requests.set(request.leaseId, request);
     const demand = { work: request.expectedWork, kvBytes: request.kvBytes, slots: 1 };
-    const named = { leaseId: request.leaseId, owner: ownerOf(request.processor), pool: this.#settings, entitlement };
-    this.#answered(request, this.#scheduler.ask({ ...named, demand, work, bytes, maxWaitMs, nowMs: Math.floor(nowMs) }));
+    const { leaseId, processor } = request;
+    const ask = { leaseId, owner: ownerOf(processor), pool: this.#settings, entitlement, demand, work, bytes, maxWaitMs, nowMs: Math.floor(nowMs) };
+    this.#answered(request, this.#scheduler.ask(ask));
     this.#after(nowMs);
   }
 

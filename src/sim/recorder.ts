@@ -30,6 +30,8 @@ export class Recorder {
   readonly #idleWhileWaiting: Level;
   readonly #waiting: Level;
   waitingMax = 0;
+  /** Of all requests that came. */
+  readonly sums = { requests: 0, promptTokens: 0, uncachedTokens: 0, outputTokens: 0 };
 
   constructor(spec: SimSpec) {
     this.#spec = spec;
@@ -46,6 +48,10 @@ export class Recorder {
   /** A client wants something: counted once, however often it asks. */
   wanted(request: SimRequest): void {
     this.series.offered[request.parts.tenant]!.add(request.trueWork, request.askedMs);
+    this.sums.requests++;
+    this.sums.promptTokens += request.promptTokens;
+    this.sums.uncachedTokens += request.promptTokens - request.cachedTokens;
+    this.sums.outputTokens += request.outputTokens;
     const tenant = this.#counted(request);
     if (tenant === null) return;
     tenant.requests++;

@@ -1,4 +1,5 @@
 import type { ServiceClass, PoolRefusalReason } from '../domain/pool.js';
+import { requestsPerSecond } from './engine-throughput.js';
 import type { Samples } from './measures.js';
 import type { Recorder, RunSeries } from './recorder.js';
 import type { PolicyName, SimSpec } from './spec.js';
@@ -49,6 +50,8 @@ export interface PoolResult {
   readonly idleWhileWaiting: number;
   readonly waitingMean: number;
   readonly waitingMax: number;
+  /** Work a second that the pool can do at most: its configured rate or what the engine does with requests of this run's mean, the smaller. */
+  readonly capacityPerSecond: number;
   readonly offeredPerSecond: number;
   readonly servedPerSecond: number;
   readonly goodputPerSecond: number;
@@ -86,11 +89,18 @@ export function resultOf(spec: SimSpec, recorder: Recorder, ending: Ending): Sim
     pool: {
       ...recorder.use(ending.endedMs),
       ...{ waitingMax: recorder.waitingMax, offeredPerSecond: total('offeredWork') / seconds, servedPerSecond: served / seconds },
-      ...{ goodputPerSecond: total('goodWork') / seconds, ...ending },
+      ...{ capacityPerSecond: capacityOf(spec, recorder), goodputPerSecond: total('goodWork') / seconds, ...ending },
     },
     tenants: spec.tenants.map((_, i) => tenantResult(spec, recorder, i, served)),
     series: recorder.series,
   };
+}
+
+function capacityOf({ node, nodes, pool }: SimSpec, { sums }: Recorder): number {
+  const count = Math.max(1, sums.requests);
+  const mean = { promptTokens: sums.promptTokens / count, uncachedTokens: sums.uncachedTokens / count, outputTokens: Math.max(1, sums.outputTokens / count) };
+  const engine = requestsPerSecond(node, mean) * nodes * (mean.outputTokens + pool.prefillWeight * mean.uncachedTokens);
+  return Math.min(pool.settings.capacity.tokensPerSecond ?? Infinity, engine);
 }
 
 function tenantResult(spec: SimSpec, recorder: Recorder, index: number, servedByAll: number): TenantResult {

@@ -23,7 +23,7 @@ const SCALE = 10;
 const NODE_UP = 11;
 
 const SAMPLE_MS = 1000;
-const RENEW_MS = 1000;
+const RENEW_MS = 2000;
 /** After the last arrival: long enough for every hold limit and stream; what runs then still never ends. */
 const LONGEST_TAIL_MS = 4 * 3_600_000;
 /** A client of a closed loop that got nothing does not ask again in the same moment. */

@@ -39,8 +39,15 @@ export class Source {
     const promptTokens = row?.promptTokens ?? drawLength(tenant.prompt, this.#lengths);
     const output = row?.outputTokens ?? drawLength(tenant.output, this.#lengths);
     const work = tenant.work ?? this.#entitlement.defaultWork;
+    // Written out, not spread: this is done for every request.
     return {
-      ...{ index, client, work, promptTokens, capTokens, tenant: this.#index, entitlement: this.#entitlement },
+      index,
+      client,
+      work,
+      promptTokens,
+      capTokens,
+      tenant: this.#index,
+      entitlement: this.#entitlement,
       cachedTokens: row?.cachedTokens ?? Math.floor(promptTokens * (tenant.cachedShare ?? 0)),
       outputTokens: Math.max(1, Math.min(output, capTokens ?? Infinity)),
       serviceMs: tenant.serviceMs ?? (this.#spec.node.kind === 'constant' ? this.#spec.node.serviceMs : 0),

@@ -25,6 +25,7 @@ const RANK: Readonly<Record<string, number>> = {
   demo: 5,
   cli: 5,
   serve: 6,
+  simulate: 6,
   main: 7,
 };
 

@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import { scenarioSchema, type Scenario } from './scenario-schema.js';
+
+export type { Scenario } from './scenario-schema.js';
+
+/** Something in a scenario that has to be put right; where it stands is for the reader of the file to tell. */
+export interface ScenarioFinding {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  readonly at: 'key' | 'value';
+}
+
+type Issue = z.core.$ZodIssue;
+
+const NAMES: Readonly<Record<string, string>> = { object: 'a mapping', array: 'a list', string: 'text', int: 'a whole number', number: 'a number', boolean: 'true or false' };
+
+/** Checks a scenario as it was read from its file. */
+export function checkScenario(raw: unknown): { readonly scenario: Scenario | null; readonly findings: readonly ScenarioFinding[] } {
+  const result = scenarioSchema.safeParse(raw, { error: messageOf });
+  if (!result.success) return { scenario: null, findings: result.error.issues.flatMap(findingsOf) };
+  const findings = [...repeatedTenants(result.data), ...missingTrace(result.data), ...changedNodes(result.data)];
+  return { scenario: findings.length === 0 ? result.data : null, findings };
+}
+
+function messageOf(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is required' : `must be ${NAMES[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`;
+    case 'invalid_union':
+      return 'must have a kind that is known here (see docs/simulate.md)';
+    case 'too_small':
+      return issue.origin === 'array' ? `must have at least ${issue.minimum}` : `must be ${issue.inclusive ? 'at least' : 'above'} ${issue.minimum}`;
+    case 'too_big':
+      return issue.origin === 'array' ? `must have at most ${issue.maximum}` : `must be at most ${issue.maximum}`;
+    default:
+      return 'is not valid';
+  }
+}
+
+function findingsOf(issue: Issue): ScenarioFinding[] {
+  const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ path: [...path, key], message: 'unknown key', at: 'key' }));
+  return [{ path, message: issue.message, at: 'value' }];
+}
+
+function repeatedTenants({ tenants }: Scenario): ScenarioFinding[] {
+  const seen = new Set<string>();
+  return tenants.flatMap(({ id }, i) => {
+    const again = seen.has(id);
+    seen.add(id);
+    return again ? [{ path: ['tenants', i, 'id'], message: 'this tenant stands here twice (use entitlement for a second source of requests)', at: 'value' as const }] : [];
+  });
+}
+
+function missingTrace({ tenants, trace, durationSeconds }: Scenario): ScenarioFinding[] {
+  const at = tenants.findIndex(({ arrivals }) => arrivals.kind === 'trace');
+  if (at >= 0 && trace === undefined) return [{ path: ['tenants', at, 'arrivals'], message: 'needs a trace (trace.file, or --trace)', at: 'value' }];
+  if (durationSeconds === undefined && trace === undefined) return [{ path: [], message: 'durationSeconds is required without a trace', at: 'value' }];
+  return [];
+}
+
+function changedNodes({ changes, engine }: Scenario): ScenarioFinding[] {
+  const nodes = engine?.nodes ?? 1;
+  return changes.flatMap((change, i) =>
+    change.kind !== 'told' && change.node >= nodes ? [{ path: ['changes', i, 'node'], message: `there are ${nodes} nodes, counted from 0`, at: 'value' as const }] : [],
+  );
+}
