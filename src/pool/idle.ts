@@ -10,31 +10,28 @@ const MAX_ENTITLEMENTS = 10_000;
 
 /** Keeps those with nothing waiting and nothing in flight in the order in which they became so. */
 export function noteIdle(s: PoolState, e: EntitlementState): void {
-  if (e.count > 0 || e.waiting.count > 0) s.idle.delete(e.id);
-  else if (!s.idle.has(e.id)) s.idle.set(e.id, e);
+  if (e.count > 0 || e.waiting.count > 0) s.idle.remove(e.idle);
+  else if (e.idle.position < 0) s.idle.put(e.idle, ++s.seq);
 }
 
 /** Forgets idle entitlements of which nothing is left to remember: a few a call. */
 export function dropIdle(s: PoolState): void {
   for (let looked = Math.min(LOOKED_AT, s.idle.size); looked > 0; looked--) {
-    const e = firstIdle(s)!;
+    const e = s.idle.first()!.item;
     touchRates(s, e);
-    s.idle.delete(e.id);
-    if (e.rates.debt === 0 && servedOf(e.rates) < LEAST_SERVED) s.entitlements.delete(e.id);
-    else s.idle.set(e.id, e);
+    if (e.rates.debt === 0 && servedOf(e.rates) < LEAST_SERVED) forget(s, e);
+    else s.idle.put(e.idle, ++s.seq);
   }
 }
 
 /** Makes room for one more. */
 export function evictIdle(s: PoolState): void {
   if (s.entitlements.size < MAX_ENTITLEMENTS) return;
-  const e = firstIdle(s);
-  if (e === null) return;
-  s.idle.delete(e.id);
-  s.entitlements.delete(e.id);
+  const longest = s.idle.first();
+  if (longest !== null) forget(s, longest.item);
 }
 
-function firstIdle(s: PoolState): EntitlementState | null {
-  for (const e of s.idle.values()) return e;
-  return null;
+function forget(s: PoolState, e: EntitlementState): void {
+  s.idle.remove(e.idle);
+  s.entitlements.delete(e.id);
 }

@@ -25,38 +25,27 @@ export function advanceClock(s: PoolState, nowMs: number): void {
 
 /** A lease gave a sign of life: it is the last to expire. */
 export function keepAlive(s: PoolState, lease: Lease): void {
-  s.leases.delete(lease.id);
   s.leases.set(lease.id, lease);
-  lease.aliveMs = s.clockMs;
+  s.alive.put(lease.alive, s.clockMs);
 }
 
 /** What has come due by time alone. */
 export function expire(s: PoolState): void {
   for (let next = s.deadlines.first(); next !== null && next.key <= s.nowMs; next = s.deadlines.first()) refuseWaiter(s, next.item, 'queue_timeout');
-  for (const lease of s.granted.values()) {
-    if (s.clockMs - lease.grantedMs < CLAIM_MS) break;
-    rebook(s, lease, 0);
+  for (let next = s.granted.first(); next !== null && s.clockMs - next.key >= CLAIM_MS; next = s.granted.first()) {
+    rebook(s, next.item, 0);
     refundRequest(s);
-    endRunning(s, lease, 'unclaimed');
+    endRunning(s, next.item, 'unclaimed');
   }
-  for (const lease of deadLeases(s)) {
-    if (lease.state === 'waiting') refuseWaiter(s, lease, 'queue_timeout');
-    else {
-      rebook(s, lease, lease.toldWork);
-      endRunning(s, lease, 'reaped');
-    }
-  }
+  for (let next = s.alive.first(); next !== null && s.clockMs - next.key >= LEASE_MS; next = s.alive.first()) reap(s, next.item);
   forget(s);
 }
 
-/** Those that nobody renewed in time, by their last sign of life, then by id. */
-function deadLeases(s: PoolState): Lease[] {
-  const dead: Lease[] = [];
-  for (const lease of s.leases.values()) {
-    if (s.clockMs - lease.aliveMs < LEASE_MS) break;
-    dead.push(lease);
-  }
-  return dead.sort((a, b) => a.aliveMs - b.aliveMs || (a.id < b.id ? -1 : 1));
+/** Its owner is dead: it waits no more, or is settled at what it told last. */
+function reap(s: PoolState, lease: Lease): void {
+  if (lease.state === 'waiting') return refuseWaiter(s, lease, 'queue_timeout');
+  rebook(s, lease, lease.toldWork);
+  endRunning(s, lease, 'reaped');
 }
 
 /** Takes a waiter out of the queue and tells its owner. */
@@ -124,7 +113,7 @@ function renewRunning(s: PoolState, lease: Lease, renewal: PoolRenewal): void {
 /** Its owner knows that it was granted. */
 export function takeUp(s: PoolState, lease: Lease): void {
   lease.state = 'running';
-  s.granted.delete(lease.id);
+  s.granted.remove(lease.granted);
 }
 
 /** A stream that others took for dead runs: the one overshoot there may be. */
@@ -149,20 +138,23 @@ function reattach(s: PoolState, lease: Lease): void {
 
 function endRunning(s: PoolState, lease: Lease, how: Ended['how']): void {
   release(s, lease);
-  s.granted.delete(lease.id);
+  s.granted.remove(lease.granted);
   remember(s, lease, how);
 }
 
 function remember(s: PoolState, lease: Lease, how: Ended['how']): void {
+  const ended: Ended = { lease, how, endedMs: s.nowMs };
   s.leases.delete(lease.id);
-  s.ended.delete(lease.id);
-  s.ended.set(lease.id, { lease, how, endedMs: s.nowMs });
+  s.alive.remove(lease.alive);
+  s.ended.set(lease.id, ended);
+  s.endedOrder.push(ended);
 }
 
 function forget(s: PoolState): void {
-  let left = FORGOTTEN_A_CALL;
-  for (const { lease, endedMs } of s.ended.values()) {
-    if (left-- === 0 || (s.nowMs - endedMs < ENDED_MS && s.ended.size <= MAX_ENDED)) return;
-    s.ended.delete(lease.id);
+  for (let left = FORGOTTEN_A_CALL; left > 0; left--) {
+    const oldest = s.endedOrder.peek();
+    if (oldest === undefined || (s.nowMs - oldest.endedMs < ENDED_MS && s.endedOrder.size <= MAX_ENDED)) return;
+    s.endedOrder.shift();
+    if (s.ended.get(oldest.lease.id) === oldest) s.ended.delete(oldest.lease.id);
   }
 }

@@ -113,7 +113,6 @@ function dispatch(s: PoolState, lease: Lease): void {
     return;
   }
   lease.state = 'granted';
-  lease.grantedMs = s.clockMs;
-  s.granted.set(lease.id, lease);
+  s.granted.put(lease.granted, s.clockMs);
   tellGranted(s, lease, factors);
 }

@@ -73,10 +73,8 @@ export class PoolScheduler {
     const now = Math.max(Math.floor(nowMs), s.nowMs);
     if (s.more) return now;
     let next = Math.min(s.deadlines.first()?.key ?? Infinity, s.ripening.first()?.key ?? Infinity, s.rateReadyMs, s.reclaimMs);
-    for (const { grantedMs } of s.granted.values()) {
-      next = Math.min(next, s.nowMs + CLAIM_MS - (s.clockMs - grantedMs));
-      break;
-    }
+    const granted = s.granted.first();
+    if (granted !== null) next = Math.min(next, s.nowMs + CLAIM_MS - (s.clockMs - granted.key));
     return next === Infinity ? null : Math.max(now, next);
   }
 

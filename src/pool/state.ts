@@ -1,4 +1,5 @@
 import type { Entitlement, Lending, PoolEvent, PoolSettings, Pressure } from '../domain/pool.js';
+import { Fifo } from '../lib/fifo.js';
 import { Heap, HeapNode } from '../lib/heap.js';
 import type { Bucket } from './bucket.js';
 
@@ -45,12 +46,11 @@ export interface Lease {
   runSeq: number;
   /** Its owner was told to end it. */
   ending: boolean;
-  /** Last sign of life, and when it was granted, by the store clock. */
-  aliveMs: number;
-  grantedMs: number;
   before: Lease | null;
   after: Lease | null;
   readonly deadline: HeapNode<Lease>;
+  readonly alive: HeapNode<Lease>;
+  readonly granted: HeapNode<Lease>;
 }
 
 /** What is known of a lease that ended. `reaped`, `unclaimed`: by others; its owner may still put it right, or go on. */
@@ -98,6 +98,7 @@ export interface EntitlementState {
   readonly ripening: HeapNode<EntitlementState>;
   readonly spotVictim: HeapNode<EntitlementState>;
   readonly otherVictim: HeapNode<EntitlementState>;
+  readonly idle: HeapNode<EntitlementState>;
 }
 
 export interface PoolState {
@@ -160,13 +161,17 @@ export interface PoolState {
   /** The lease that the running call asks for: told by its answer, not by an event. */
   asking: Lease | null;
   readonly entitlements: Map<string, EntitlementState>;
-  /** Those with nothing waiting and nothing in flight, longest first. */
-  readonly idle: Map<string, EntitlementState>;
-  /** Waiting and running ones, by their last sign of life. */
+  /** Those with nothing waiting and nothing in flight, in the order in which they became so. */
+  readonly idle: Heap<EntitlementState>;
+  /** Waiting and running ones. */
   readonly leases: Map<string, Lease>;
-  /** Granted ones, oldest first. */
-  readonly granted: Map<string, Lease>;
+  /** The same, by their last sign of life. */
+  readonly alive: Heap<Lease>;
+  /** Those that were granted and not taken up, by when. */
+  readonly granted: Heap<Lease>;
   readonly ended: Map<string, Ended>;
+  /** The same, in the order of their ends; those that are there no more may be among them. */
+  readonly endedOrder: Fifo<Ended>;
   /** Waiting entitlements: whose head is tier 0 by its arrival; the others by v; those of them whose own bucket makes them tier 0, by when. */
   readonly tier0: Heap<EntitlementState>;
   readonly fair: Heap<EntitlementState>;
@@ -194,14 +199,14 @@ export function newPool(id: string, dispatchesPerCall: number): PoolState {
     ...{ slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, waitingCount: 0, waitingBytes: 0, waitingWork: 0 },
     ...{ rates: newRates(0), tier0Rates: newRates(0), workBucket: { lacking: 0, atMs: 0 }, requestBucket: { lacking: 0, atMs: 0 } },
     ...{ lastV: 0, kept: null, rateBlocked: false, rateReadyMs: Infinity, reclaimMs: Infinity, more: false, asking: null },
-    ...{ entitlements: new Map(), idle: new Map(), leases: new Map(), granted: new Map(), ended: new Map() },
+    ...{ entitlements: new Map(), idle: new Heap(), leases: new Map(), alive: new Heap(), granted: new Heap(), ended: new Map(), endedOrder: new Fifo() },
     ...{ tier0: new Heap(), fair: new Heap(), ripening: new Heap(), deadlines: new Heap(), spotVictims: new Heap(), otherVictims: new Heap() },
     events: [],
   };
 }
 
 export function newEntitlement(config: Entitlement, nowMs: number): EntitlementState {
-  const made: Omit<EntitlementState, 'fair' | 'tier0' | 'ripening' | 'spotVictim' | 'otherVictim'> = {
+  const made: Omit<EntitlementState, 'fair' | 'tier0' | 'ripening' | 'spotVictim' | 'otherVictim' | 'idle'> = {
     ...{ id: config.id, config, sloFactor: 1, assured: false, baseSlots: Infinity, baseKv: Infinity, basePerSecond: 0 },
     ...{ slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, lentTo: 'all', lentSlots: 0, lentKv: 0 },
     ...{ rates: newRates(nowMs), bucket: { lacking: 0, atMs: nowMs }, v: 0 },
@@ -209,7 +214,7 @@ export function newEntitlement(config: Entitlement, nowMs: number): EntitlementS
   };
   const e = made as EntitlementState;
   const node = () => new HeapNode(e, config.id);
-  return Object.assign(e, { fair: node(), tier0: node(), ripening: node(), spotVictim: node(), otherVictim: node() });
+  return Object.assign(e, { fair: node(), tier0: node(), ripening: node(), spotVictim: node(), otherVictim: node(), idle: node() });
 }
 
 export function append(list: LeaseList, lease: Lease): void {

@@ -3,7 +3,7 @@ import type { Figure } from './micro/figure.js';
 
 const RUNS = 9;
 const WARM_UP_RUNS = 3;
-const DIGITS: Readonly<Record<Figure['unit'], number>> = { 'MB/s': 0, ms: 3, 'µs': 0, '× GET': 2 };
+const DIGITS: Readonly<Record<Figure['unit'], number>> = { 'MB/s': 0, ms: 3, 'µs': 0, '× GET': 2, '×': 2, MB: 0 };
 
 interface Module {
   readonly figures?: readonly Figure[];

@@ -88,7 +88,7 @@ export class PoolJudge {
       this.#same(`${e.id} waiting`, [e.waiting.count, e.waitingSlots, e.waitingKv, e.waitingWork], [itsWaiting.length, ...sumsOf(itsWaiting), sum(itsWaiting, ({ work }) => work)]);
       this.#same(`${e.id} queue`, idsOf(e.waiting.first), itsWaiting.sort((a, b) => a.seq - b.seq).map(({ id }) => id));
       this.#same(`${e.id} streams`, idsOf(e.running.first).length, itsRunning.filter((lease) => !lease.ending).length);
-      this.#same(`${e.id} idle`, s.idle.has(e.id), e.count === 0 && e.waiting.count === 0);
+      this.#same(`${e.id} idle`, e.idle.position >= 0, e.count === 0 && e.waiting.count === 0);
     }
     for (const lease of s.leases.values()) this.#same(`the entitlement of ${lease.id}`, s.entitlements.get(lease.entitlement.id), lease.entitlement);
   }
