@@ -39,15 +39,17 @@ function covers(pattern: string, glob: string): boolean {
   return matches(name('')) && matches(name('\0'.repeat(pattern.length + 1)));
 }
 
-function capacityWarnings({ settings: { id, capacity }, kind, entitlements }: PoolPolicy): string[] {
+function capacityWarnings({ settings: { id, capacity, lentToNone, lentToSpot }, kind, entitlements }: PoolPolicy): string[] {
   const baselines = [...entitlements.values()].map(({ baseline }) => baseline);
   const fields = Object.entries(FIELDS[kind]) as [string, keyof Capacity][];
   const over = fields.filter(([, dimension]) => sumOf(baselines, dimension) > (capacity[dimension] ?? Infinity));
+  const keptWhole = (['slots', 'kvBytes'] as const).filter((dimension) => lentToNone[dimension] + lentToSpot[dimension] >= (capacity[dimension] ?? Infinity));
   const isBounded = Object.values(capacity).some((amount) => amount !== null);
   const unbounded = `pool "${id}" has no ${kind === 'provider' ? 'limits' : 'capacity'}: nothing ever waits there, and nobody goes first`;
   return [
     ...(isBounded ? [] : [unbounded]),
     ...over.map(([field]) => `pool "${id}": all baselines, those of elastic tenants with them, are more than its ${field}: elastic ones can’t all be met`),
+    ...keptWhole.map((dimension) => `pool "${id}": baselines that are not lent to all take all its ${dimension}: of others, and beyond a baseline, no request will ever fit`),
   ];
 }
 

@@ -88,6 +88,14 @@ describe('what does nothing, or not what it seems to', () => {
     expect(inPool('tenant: a, class: guaranteed, baseline: { slots: 32 }, lend: none', 'tenant: b, class: elastic, baseline: { slots: 32 }')).toEqual([]);
   });
 
+  test('baselines that are kept from others, and leave them nothing', () => {
+    const keeps = (slots: number): string => `tenant: a, class: guaranteed, baseline: { slots: ${slots} }, lend: spot`;
+    expect(inPool(keeps(32), 'tenant: b, class: dedicated, baseline: { slots: 32 }, lend: none', 'tenant: c, class: spot')).toEqual([
+      'pool "p": baselines that are not lent to all take all its slots: of others, and beyond a baseline, no request will ever fit',
+    ]);
+    expect(inPool(keeps(31), 'tenant: b, class: dedicated, baseline: { slots: 32 }, lend: none', 'tenant: c, class: spot')).toEqual([]);
+  });
+
   test('a pool of nothing that is bounded', () => {
     const of = (pool: string): string[] => loadedWarnings(`tenants: [{ id: a, KEY }]\npools: [{ id: p, models: ["*"], ${pool} }]`);
     expect(of('kind: self-hosted')).toEqual(['pool "p" has no capacity: nothing ever waits there, and nobody goes first']);
