@@ -10,6 +10,8 @@ export interface Ending {
   readonly fromUpstream: boolean;
   /** The answer ran to its end; false where it, or the wait for it, was cut. Not known where `unseen`. */
   readonly whole: boolean;
+  /** We ended it. */
+  readonly ended: boolean;
   /** The answer's body is not shown to us, nor is its end. */
   readonly unseen: boolean;
   /** The answer comes as it is generated; else all of it was generated before its first byte came. */
@@ -42,12 +44,12 @@ export interface Expectation {
 }
 
 /**
- * The true cost of an exchange, in this order: what the upstream told; nothing, where it failed before any output; else
+ * The true cost of an exchange, in this order: what the upstream told; nothing, where it failed, or we ended it, before any output; else
  * our estimate of the prompt and a count of the output that passed.
  */
 export function chargeFor(ending: Ending, expected: Expectation, estimator: Estimator): Charge {
   const outcome = outcomeOf(ending);
-  const failed = outcome === 'local_reply' || outcome === 'upstream_failed';
+  const failed = outcome === 'local_reply' || outcome === 'upstream_failed' || (outcome === 'ended' && ending.reading?.sawOutput !== true);
   const told = ending.usage;
   if (told !== null && !(failed && told.inputTokens + told.outputTokens === 0)) return fromUsage(told, outcome, expected, ending, estimator);
   if (failed) return { outcome, usage: NO_USAGE, estimated: false, teaches: false };
@@ -69,9 +71,10 @@ function fromUsage(told: Usage, outcome: Outcome, expected: Expectation, ending:
 }
 
 /** A redirect answers nothing either: whoever follows it comes again. */
-function outcomeOf({ status, fromUpstream, whole, unseen, reading }: Ending): Outcome {
+function outcomeOf({ status, fromUpstream, whole, ended, unseen, reading }: Ending): Outcome {
   if (status !== null && !fromUpstream) return 'local_reply';
   if (status !== null && status >= 300) return 'upstream_failed';
+  if (ended) return 'ended';
   if (reading?.sawError === true && !reading.sawOutput) return 'upstream_failed';
   return whole || (unseen && status !== null) ? 'completed' : 'cut';
 }

@@ -1,5 +1,6 @@
 import type { PassReason } from '../domain/decision.js';
 import type { Policy } from '../domain/policy.js';
+import type { EndReason } from '../domain/pool.js';
 import type { LocalAnswer, PlainRefusal, Refusal } from '../domain/refusal.js';
 import type { RequestFacts, Splice } from '../domain/request.js';
 import { NO_SPAN, type RequestSpan } from '../domain/tracing.js';
@@ -15,6 +16,7 @@ import { Presence } from './presence.js';
 import { RequestBody } from './request-body.js';
 import { openingOf, requestMode, type Opening } from './opening.js';
 import { signedHeadersOf, unsignedEdits, type SignedHeaders } from './signed.js';
+import { endedRefusal } from './stream-ending.js';
 import { accessLogFacts, decidedPassed, decidedRefused, RecordDraft, type AccessLogFacts } from './record.js';
 
 /** What to do after the headers of a request. */
@@ -44,6 +46,15 @@ export interface ResponseVerdict {
   readonly atOnce: boolean;
 }
 
+/** How a request is ended. */
+export interface EndedAnswer {
+  /** What, put behind all that the client got, tells its parser of an error; null where there is no place for that. */
+  readonly lastEvent: Buffer | null;
+  /** For a client that got nothing yet. */
+  readonly answer: LocalAnswer;
+  readonly facts: AccessLogFacts;
+}
+
 /** Nobody is there any more to do it. */
 const UNHEARD: BodyVerdict = { kind: 'forward', edits: NO_EDITS, splices: [], asItCame: true };
 
@@ -68,6 +79,7 @@ export class Exchange {
   readonly #record: RecordDraft;
   readonly #presence = new Presence();
   #lease: Lease | null = null;
+  #onEnd: ((why: EndReason) => void) | null = null;
   #finished = false;
 
   constructor(
@@ -173,6 +185,44 @@ export class Exchange {
     return { rest, facts: this.#end(true) };
   }
 
+  /** Calls this when the pool needs the room of this request, at once where it was told before. In shadow never. */
+  onEnd(listener: (why: EndReason) => void): void {
+    this.#onEnd = listener;
+    this.#listenForEnd();
+  }
+
+  /** The pool needs the room of this request. */
+  endStream(why: EndReason): void {
+    this.#lease?.endStream(why);
+  }
+
+  /** The answer that began is a stream, and an error can still be put at its end; any other is let run to its end. */
+  get endable(): boolean {
+    return this.#lease?.endable === true && !this.#finished;
+  }
+
+  /** The client has the beginning of an event, and not its end. */
+  get midEvent(): boolean {
+    return this.#lease?.midEvent === true;
+  }
+
+  /** As `push`, but of the chunk only what ends the event that the client has the beginning of. */
+  pushRest(chunk: Buffer): Buffer {
+    return this.#lease?.pushRest(chunk) ?? chunk;
+  }
+
+  /** Ends the request, whose answer has begun or not: charges what was passed on. */
+  endNow(why: EndReason): EndedAnswer {
+    const lease = this.#lease;
+    if (lease === null) throw new Error('only what was admitted is ended');
+    const lastEvent = lease.lastEvent(why);
+    const refusal = endedRefusal(lease.admitted, why, this.#id);
+    const answer = refusalAnswer(this.#route, refusal, lease.admitted.levels, lease.admitted.pool?.waitedMs ?? 0);
+    this.#record.endReason = why;
+    this.#record.status ??= answer.status;
+    return { lastEvent, answer, facts: this.#end(false) };
+  }
+
   /** Facts for the access log as far as they are known. */
   facts(): AccessLogFacts {
     return accessLogFacts(this.#record.build(this.#admission.clock.nowMs()));
@@ -194,6 +244,12 @@ export class Exchange {
     const { keyId, startedAtMs } = this.#record;
     const { headers, path } = this.#head;
     return { api, tenant, headers, query: queryOf(path), mode, policy: this.#policy, id: this.#id, keyId, startedAtMs, span: this.#span };
+  }
+
+  /** What is made in the background is made whole, whoever leaves. */
+  #listenForEnd(): void {
+    const { facts } = this.#lease?.admitted ?? {};
+    if (this.#onEnd !== null && !this.#shadow && facts?.background === false) this.#lease?.onEndStream(this.#onEnd);
   }
 
   #named(refusal: Omit<PlainRefusal, 'requestId'>): PlainRefusal {
@@ -237,6 +293,7 @@ export class Exchange {
       return UNHEARD;
     }
     this.#lease = lease;
+    this.#listenForEnd();
     const edits = this.#shadow ? NO_EDITS : this.#allowed(upstreamEdits(this.#head, this.#id, this.#span.traceParent));
     return { kind: 'forward', edits, splices, asItCame: this.#signed !== null };
   }

@@ -1,5 +1,7 @@
 import type { Usage } from '../domain/usage.js';
+import type { EndReason } from '../domain/pool.js';
 import type { Framing, ResponseReader, ResponseReading } from '../domain/wire.js';
+import { restOfEvent } from '../wire/stream/rest-of-event.js';
 import type { Admission } from './admission.js';
 import { chargeFor, type Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
@@ -9,6 +11,7 @@ import { ledgerEvent, type Answered } from './ledger-event.js';
 import type { RunningShare } from './hold-queue.js';
 import { trueWork, useOf } from './pool-place.js';
 import { isRefusedInShadow, type RecordDraft } from './record.js';
+import { endingOf } from './stream-ending.js';
 
 const NOTHING = Buffer.alloc(0);
 
@@ -21,6 +24,7 @@ export class Lease implements RunningShare {
   #reader: ResponseReader | null = null;
   #unseen = false;
   #streamed = false;
+  #framing: Framing = 'json';
   #rewrites = false;
   #unreadable = false;
   #ended = false;
@@ -86,6 +90,7 @@ export class Lease implements RunningShare {
     this.#response = response;
     this.#unseen = framing === null && !response.endOfStream;
     const { api, stream } = this.admitted.facts;
+    this.#framing = framing ?? 'json';
     this.#streamed = framing !== null && isStreamed(framing, api, stream);
     if (framing === null || response.endOfStream || !response.fromUpstream) return;
     this.#rewrites = this.askedForUsage && framing === 'sse';
@@ -98,6 +103,27 @@ export class Lease implements RunningShare {
     const shown = this.#reader.push(chunk);
     if (this.#reader.reading.sawOutput) this.record.firstTokenAtMs ??= this.admission.clock.nowMs();
     return shown;
+  }
+
+  /** The answer is a stream that we read and that has not told its own end: it can be ended. */
+  get endable(): boolean {
+    return this.#streamed && this.#reader !== null && !this.#reader.reading.complete;
+  }
+
+  /** The client has the beginning of an event, and not its end. */
+  get midEvent(): boolean {
+    return this.#reader?.midEvent === true;
+  }
+
+  /** As `push`, but of the chunk only what ends the event that the client has the beginning of. */
+  pushRest(chunk: Buffer): Buffer {
+    return restOfEvent(this, this.#framing, chunk);
+  }
+
+  /** What ends the answer with an error; null where its bytes have no place for one. */
+  lastEvent(why: EndReason): Buffer | null {
+    if (this.#unreadable || this.#reader === null) return null;
+    return this.#reader.endWith(this.subject.api.endEvent(endingOf(this.admitted, why, this.id)));
   }
 
   /** No more bytes come: returns what was held back. */
@@ -159,6 +185,7 @@ export class Lease implements RunningShare {
       status: this.#response?.status ?? null,
       fromUpstream: this.#response?.fromUpstream ?? true,
       whole,
+      ended: this.record.endReason !== null,
       unseen: this.#unseen,
       streamed: this.#streamed,
       usage: this.#usage(reading),

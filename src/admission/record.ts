@@ -1,4 +1,5 @@
 import type { DecisionLabel, DecisionReason, PassReason, PoolDecision, RequestLabels, RequestRecord } from '../domain/decision.js';
+import type { EndReason } from '../domain/pool.js';
 import type { Api } from '../domain/request.js';
 import type { Tenant } from '../domain/tenant.js';
 import { reasonOf, type Refusal } from '../domain/refusal.js';
@@ -13,6 +14,7 @@ export class RecordDraft {
   decisionMs = 0;
   firstTokenAtMs: number | null = null;
   status: number | null = null;
+  endReason: EndReason | null = null;
   model: string | null = null;
   labels: RequestLabels | null = null;
   charge: Charge | null = null;
@@ -65,6 +67,7 @@ export class RecordDraft {
       wouldRefuse: admitted?.wouldRefuse ?? null,
       pool: this.#poolAt(nowMs),
       outcome: this.charge?.outcome ?? null,
+      endReason: this.endReason,
       status: this.status,
       estimatedInputTokens: admitted?.prompt.tokens ?? 0,
       estimateErrorShare: admitted?.prompt.errorShare ?? null,
@@ -133,6 +136,7 @@ export function accessLogFacts(record: RequestRecord): AccessLogFacts {
     facts['wait_ms'] = Math.round(record.pool.waitedMs);
   }
   if (record.outcome !== null) facts['outcome'] = record.outcome;
+  if (record.endReason !== null) facts['end_reason'] = record.endReason;
   if (record.usage === null) return facts;
   facts['input_tokens'] = record.usage.inputTokens;
   facts['cached_input_tokens'] = record.usage.cachedInputTokens;

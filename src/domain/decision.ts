@@ -1,5 +1,5 @@
 import type { Outcome, SettleResult, Shortage } from './lease.js';
-import type { PoolFactors } from './pool.js';
+import type { EndReason, PoolFactors } from './pool.js';
 import type { Refusal, RefusalReason } from './refusal.js';
 import type { Work } from './request.js';
 import type { Usage } from './usage.js';
@@ -82,6 +82,8 @@ export interface RequestRecord {
   /** Null where no pool was asked, or none answered. */
   readonly pool: PoolDecision | null;
   readonly outcome: Outcome | null;
+  /** Why its pool ended it; null where it did not. */
+  readonly endReason: EndReason | null;
   readonly status: number | null;
   readonly estimatedInputTokens: number;
   /** How far the truth was expected to lie from the estimate, as a share of it; null where nothing was estimated. */

@@ -65,6 +65,11 @@ export class RequestSide {
     this.#release();
   }
 
+  /** The pool took it back, before its answer began: the client gets this, whatever was decided or is on its way. */
+  takeBack(answer: LocalAnswer): void {
+    if (this.#state !== 'answered') this.#answer(answer);
+  }
+
   headers(): void {
     const verdict = this.exchange.begin();
     switch (verdict.kind) {

@@ -1,33 +1,45 @@
 import type { Exchange, ResponseVerdict } from '../admission/exchange.js';
 import type { HeaderEdits, ResponseHead } from '../admission/head.js';
 import type { AccessLogFacts } from '../admission/record.js';
+import type { EndReason } from '../domain/pool.js';
+import type { Clock } from '../lib/clock.js';
 import { codingsOf, createDecoder, type Decoder } from './content-coding.js';
 import type { BodyModes } from './modes.js';
 import type { Reply } from './protocol.js';
-import { bodyReply, duplexChunk, headersReply, trailersReply, withMetadata, withWholeAnswer } from './replies.js';
-import { toMetadata } from './struct.js';
+import { EarlyEnd, withFacts } from './early-end.js';
+import { bodyReply, duplexChunk, headersReply, trailersReply, withWholeAnswer } from './replies.js';
 
 const NOTHING = Buffer.alloc(0);
 
 /** Answers are decoded only to be read: more than this in one answer is no LLM's text. */
 const MAX_DECODED_BYTES = 256 * 1024 * 1024;
 
+/** What an answer is surrounded by. */
+export interface ResponseSurroundings {
+  readonly send: (reply: Reply) => void;
+  readonly fault: (error: unknown) => void;
+  readonly clock: Clock;
+}
+
 /** The response half of a session: shows the exchange every byte, and sends on what the client gets. */
 export class ResponseSide {
   #verdict: ResponseVerdict = { edits: { set: [], remove: [] }, read: false, rewrites: false, atOnce: false };
   #decoder: Decoder | null = null;
   #ended = false;
+  /** Ends the answer before its upstream does, where the pool wants that. */
+  readonly #early: EarlyEnd;
   /** Decoding is asynchronous: everything behind a decoder happens in this order. */
   #tail: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly exchange: Exchange,
     private readonly modes: BodyModes,
-    private readonly send: (reply: Reply) => void,
-    private readonly onFault: (error: unknown) => void,
+    private readonly envoy: ResponseSurroundings,
     /** In shadow: the decision, while it is not made yet. The traffic does not wait for it, the reading does. */
     private readonly undecided: Promise<void> | null,
-  ) {}
+  ) {
+    this.#early = new EarlyEnd(exchange, modes.response === 'duplex' ? 'duplex' : 'chunks', envoy);
+  }
 
   headers(response: ResponseHead): void {
     if (this.undecided !== null) {
@@ -36,30 +48,49 @@ export class ResponseSide {
     }
     this.#open(response);
     const reply = headersReply('response', this.#headerEdits(response));
-    if (response.endOfStream) this.send(this.#withFacts(reply, this.#finish().facts));
-    else this.send(this.#verdict.atOnce && this.modes.response === 'chunks' ? withWholeAnswer(reply) : reply);
+    if (response.endOfStream) this.envoy.send(withFacts(reply, this.#finish().facts));
+    else this.envoy.send(this.#verdict.atOnce && this.modes.response === 'chunks' ? withWholeAnswer(reply) : reply);
+  }
+
+  /**
+   * The pool needs the room: a stream is ended, with an error as its last event where the client's bytes have a place for one. What is no
+   * stream is let run to its end: it was made before it came.
+   */
+  end(why: EndReason): void {
+    if (this.#ended || this.modes.response === 'none' || this.undecided !== null || !this.exchange.endable) return;
+    // Behind the upstream's own compressed bytes nothing can be put; what passed until now is still read.
+    const compressed = this.#decoder !== null && !this.#verdict.rewrites;
+    if (compressed) this.#ended = true;
+    this.#early.begin(why, (step) => {
+      if (this.#inOrderOnly) this.#inOrder(step);
+      else step();
+    }, compressed);
   }
 
   body(chunk: Buffer, endOfStream: boolean): void {
-    if (this.#ended) return;
+    if (this.#ended || this.#early.over) return;
     this.#ended = endOfStream;
     if (this.#inOrderOnly) this.#bodyInOrder(chunk, endOfStream);
+    else if (this.#early.wanted && !endOfStream) this.#early.within(chunk, chunk);
     else this.#sendOn(chunk, this.#read(chunk), endOfStream);
   }
 
   trailers(): void {
+    if (this.#early.over) return;
     this.#ended = true;
     this.#inOrder(async () => {
+      if (this.#early.over) return;
       const decodedRest = this.#read(await this.#decodedEnd());
       const { rest, facts } = this.#finish();
       const out = this.#verdict.rewrites ? Buffer.concat([decodedRest, rest]) : NOTHING;
-      if (out.length > 0 && this.modes.response === 'duplex') this.send(duplexChunk('response', out, false));
-      this.send(this.#withFacts(trailersReply('response'), facts));
+      if (out.length > 0 && this.modes.response === 'duplex') this.envoy.send(duplexChunk('response', out, false));
+      this.envoy.send(withFacts(trailersReply('response'), facts));
     });
   }
 
   /** The stream is gone: what is still being decoded is read to its end, then the exchange is closed. */
   close(): void {
+    this.#early.cancel();
     if (!this.#inOrderOnly) {
       this.exchange.close();
       return;
@@ -84,7 +115,7 @@ export class ResponseSide {
   }
 
   #headersBeside(response: ResponseHead, undecided: Promise<void>): void {
-    this.send(headersReply('response', this.#verdict.edits));
+    this.envoy.send(headersReply('response', this.#verdict.edits));
     this.#inOrder(async () => {
       await undecided;
       this.#open(response);
@@ -116,6 +147,7 @@ export class ResponseSide {
   }
 
   #finish(): { rest: Buffer; facts: AccessLogFacts } {
+    this.#early.cancel();
     return this.exchange.finish();
   }
 
@@ -124,7 +156,7 @@ export class ResponseSide {
     const end = endOfStream ? this.#finish() : null;
     const out = end !== null && end.rest.length > 0 ? Buffer.concat([shown, end.rest]) : shown;
     const reply = this.#chunkReply(chunk, out, endOfStream);
-    if (reply !== null) this.send(end === null ? reply : this.#withFacts(reply, end.facts));
+    if (reply !== null) this.envoy.send(end === null ? reply : withFacts(reply, end.facts));
   }
 
   #chunkReply(chunk: Buffer, out: Buffer, endOfStream: boolean): Reply | null {
@@ -141,11 +173,16 @@ export class ResponseSide {
     const atOnce = !rewrites && !(endOfStream && this.undecided === null);
     if (atOnce) {
       const reply = this.#chunkReply(chunk, chunk, endOfStream);
-      if (reply !== null) this.send(endOfStream ? this.#withFacts(reply, this.exchange.facts()) : reply);
+      if (reply !== null) this.envoy.send(endOfStream ? withFacts(reply, this.exchange.facts()) : reply);
     }
     this.#inOrder(async () => {
+      if (this.#early.over) return;
       const decoder = this.#decoder;
       const decoded = decoder === null ? chunk : await this.#decoded(() => decoder.push(chunk), chunk);
+      if (this.#early.wanted && rewrites && !endOfStream) {
+        this.#early.within(chunk, decoded);
+        return;
+      }
       const last = endOfStream ? await this.#decodedEnd() : NOTHING;
       const shown = this.#read(last.length > 0 ? Buffer.concat([decoded, last]) : decoded);
       if (rewrites) this.#sendOn(chunk, shown, endOfStream);
@@ -169,10 +206,6 @@ export class ResponseSide {
   }
 
   #inOrder(step: () => Promise<void> | void): void {
-    this.#tail = this.#tail.then(step).catch(this.onFault);
-  }
-
-  #withFacts(reply: Reply, facts: AccessLogFacts): Reply {
-    return withMetadata(reply, toMetadata('tokenweir', facts));
+    this.#tail = this.#tail.then(step).catch(this.envoy.fault);
   }
 }

@@ -1,6 +1,7 @@
 import type { Admission } from '../admission/admission.js';
 import { Exchange } from '../admission/exchange.js';
 import { NO_EDITS, type Stage } from '../admission/head.js';
+import type { EndReason } from '../domain/pool.js';
 import { requestHeadOf, responseHeadOf } from './headers.js';
 import { bodyModesOf, type BodyModes } from './modes.js';
 import type { EnvoyMessage, Reply } from './protocol.js';
@@ -25,6 +26,8 @@ export class Session {
   #request: RequestSide | null = null;
   #response: ResponseSide | null = null;
   #closed = false;
+  /** The pool took the request back before its answer began: what Envoy sent meanwhile wants no answer. */
+  #takenBack = false;
 
   constructor(
     private readonly admission: Admission,
@@ -34,7 +37,7 @@ export class Session {
 
   /** Takes the next message. Never throws: what goes wrong ends this stream only. */
   receive(message: EnvoyMessage): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#takenBack) return;
     try {
       const modes = (this.#modes ??= this.#announcedModes(message));
       if (modes !== null) this.#dispatch(message, modes);
@@ -102,7 +105,24 @@ export class Session {
     const head = requestHeadOf(message, this.stage);
     this.#exchange = new Exchange(this.admission, head, modes.response !== 'none');
     this.#request = new RequestSide(this.#exchange, modes, head.headers.get('content-encoding'), (reply) => this.#send(reply));
+    this.#exchange.onEnd((why) => {
+      this.#end(why);
+    });
     this.#request.headers();
+  }
+
+  /** The pool needs the room of this request. Envoy takes an answer of ours at any time, also where no message waits for one. */
+  #end(why: EndReason): void {
+    if (this.#closed || this.#exchange === null) return;
+    try {
+      if (this.#response !== null) this.#response.end(why);
+      else {
+        this.#takenBack = true;
+        this.#request?.takeBack(this.#exchange.endNow(why).answer);
+      }
+    } catch (error) {
+      this.#fault(error);
+    }
   }
 
   #requestBody({ request_body: body }: EnvoyMessage): void {
@@ -125,7 +145,8 @@ export class Session {
       return;
     }
     this.#guard(this.#request?.responded());
-    const response = new ResponseSide(this.#exchange, modes, (reply) => this.#send(reply), (error) => this.#fault(error), this.#request?.observed ?? null);
+    const envoy = { send: (reply: Reply) => this.#send(reply), fault: (error: unknown) => this.#fault(error), clock: this.admission.clock };
+    const response = new ResponseSide(this.#exchange, modes, envoy, this.#request?.observed ?? null);
     this.#response = response;
     response.headers(responseHeadOf(message));
   }

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { SettleResult } from '../domain/lease.js';
+import type { EndReason } from '../domain/pool.js';
 import type { OnStoreFailure } from '../domain/store-settings.js';
 import type { FaultKind, PassReason, RequestRecord } from '../domain/decision.js';
 import { usageLines } from '../domain/usage.js';
@@ -45,6 +46,7 @@ const FAULTS: Record<FaultKind | 'telemetry', true> = {
   telemetry: true,
 };
 const SETTLEMENTS: Record<SettleResult, true> = { settled: true, already_ended: true, corrected: true, unknown: true };
+const ENDS: Record<EndReason, true> = { reclaimed: true, pressure: true };
 const PASSES: Record<PassReason, true> = {
   count_tokens: true,
   realtime: true,
@@ -84,6 +86,7 @@ export class Metrics {
 
   readonly #requests = this.#tally('requests_total', 'Requests that are over, by decision.', ['tenant', 'pool', 'decision', 'reason']);
   readonly #tokens = this.#tally('tokens_total', 'Tokens charged; the kinds do not overlap.', ['tenant', 'model', 'kind']);
+  readonly #ended = this.#counter('streams_ended_total', 'Requests that their pool ended before their answer was whole, by why.', ['why']);
   readonly #unmetered = this.#counter('unmetered_requests_total', 'Requests that passed without being counted.', ['why']);
   readonly #faults = this.#counter('faults_total', 'Faults inside the processor that traffic did not notice.', ['kind']);
   readonly #storeErrors = this.#tally('store_errors_total', 'Calls to the store that failed.', ['op']);
@@ -106,6 +109,7 @@ export class Metrics {
     this.#gauge('build_info', 'Always 1; the labels tell what runs.', ['version', 'node']).set({ version, node: process.version }, 1);
     // A counter that begins at 1 shows no increase: those that alerts look at begin at 0.
     for (const kind of Object.keys(FAULTS)) this.#faults.inc({ kind }, 0);
+    for (const why of Object.keys(ENDS)) this.#ended.inc({ why }, 0);
     for (const why of Object.keys(PASSES)) this.#unmetered.inc({ why }, 0);
     for (const result of Object.keys(SETTLEMENTS)) this.#settlements.add({ result }, 0);
     for (const how of ['local', 'open', 'closed'] as const) this.#decidedAway.inc({ how }, 0);
@@ -117,6 +121,7 @@ export class Metrics {
   request(record: RequestRecord): void {
     const tenant = this.#tenants.admit(record.tenantLabel);
     this.#requests.add({ tenant, pool: NONE, decision: record.decision, reason: this.#reasons.admit(record.reason) }, 1);
+    if (record.endReason !== null) this.#ended.inc({ why: record.endReason });
     if (record.usage === null) return;
     const lines = usageLines(record.usage, record.model ?? NONE, null);
     if (lines.length === 0) return;

@@ -25,6 +25,7 @@ export function requestFields(record: RequestRecord): Record<string, Field> {
     reason: cleanLabel(record.reason, MAX_ID),
     status: record.status,
     outcome: record.outcome,
+    ...(record.endReason === null ? {} : { endReason: record.endReason }),
     estimatedInputTokens: record.estimatedInputTokens,
     estimateErrorShare: record.estimateErrorShare === null ? null : Math.round(record.estimateErrorShare * 1_000) / 1_000,
     reservedOutputTokens: record.reservedOutputTokens,

@@ -61,6 +61,7 @@ function ownAttributes(record: RequestRecord): Attributes {
     'tokenweir.decision': record.decision,
     'tokenweir.reason': text(record.reason),
     'tokenweir.outcome': record.outcome ?? undefined,
+    'tokenweir.end_reason': record.endReason ?? undefined,
     'tokenweir.stream': record.stream,
     'tokenweir.work': record.labels?.work,
     'gen_ai.conversation.id': text(record.labels?.session ?? null),

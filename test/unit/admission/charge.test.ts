@@ -18,7 +18,7 @@ const reading = (more: Partial<ResponseReading> = {}): ResponseReading => ({
   unreadable: false, ...more,
 });
 const ending = (more: Partial<Ending> = {}): Ending => ({
-  status: 200, fromUpstream: true, whole: true, unseen: false, streamed: false, usage: more.reading?.usage ?? null, reading: reading(), unreadable: false, ...more,
+  status: 200, fromUpstream: true, whole: true, ended: false, unseen: false, streamed: false, usage: more.reading?.usage ?? null, reading: reading(), unreadable: false, ...more,
 });
 const charge = (end: Ending, background = false) => chargeFor(end, { ...expected, background }, estimator);
 const told = (inputTokens: number, outputTokens: number) => ({ ...NO_USAGE, inputTokens, outputTokens });

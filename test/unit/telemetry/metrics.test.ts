@@ -87,7 +87,7 @@ describe('metrics (point 8)', () => {
     expect(await samples(some, 'tokenweir_store_seconds_count')).toEqual(['tokenweir_store_seconds_count{op="reserve"} 2']);
     expect(await samples(some, 'tokenweir_store_errors_total')).toEqual(['tokenweir_store_errors_total{op="reserve"} 1']);
     expect(await samples(some, 'tokenweir_leases')).toEqual(['tokenweir_leases 1']);
-    expect(await samples(some, 'tokenweir_streams')).toEqual(['tokenweir_streams 1']);
+    expect(await samples(some, 'tokenweir_streams ')).toEqual(['tokenweir_streams 1']);
     expect(await samples(some, 'tokenweir_estimate_error_ratio_count')).toEqual(['tokenweir_estimate_error_ratio_count{model="gpt-4.1"} 1']);
   });
 });

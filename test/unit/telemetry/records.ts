@@ -23,6 +23,7 @@ export function record(changes: Partial<RequestRecord> = {}): RequestRecord {
     wouldRefuse: null,
     pool: null,
     outcome: 'completed',
+    endReason: null,
     status: 200,
     estimatedInputTokens: 790,
     estimateErrorShare: 0.25,

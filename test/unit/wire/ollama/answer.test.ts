@@ -35,7 +35,7 @@ describe.skipIf(cases === null)(`faults that users reported${WHERE}`, () => {
     const estimator = createEstimator();
     const facts = factsOf(ollamaChat, input.request);
     const prompt = estimator.prompt('t', facts);
-    const ending = { status: 200, fromUpstream: true, whole: reading.complete, unseen: false, streamed: true, usage: reading.usage, reading, unreadable: reading.unreadable };
+    const ending = { status: 200, fromUpstream: true, whole: reading.complete, ended: false, unseen: false, streamed: true, usage: reading.usage, reading, unreadable: reading.unreadable };
     const charge = chargeFor(ending, { model: facts.model, prompt, expectedOutputTokens: 7, background: false }, estimator);
     expect(charge).toMatchObject({ estimated: true, teaches: false, usage: { inputTokens: prompt.tokens, outputTokens: expected['output_total'] } });
     expect(prompt.tokens).toBeGreaterThan(0);
