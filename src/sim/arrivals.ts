@@ -11,7 +11,7 @@ export type Arrivals =
    * rate is (on · onSeconds + off · offSeconds) / (onSeconds + offSeconds).
    */
   | { readonly kind: 'bursts'; readonly onPerSecond: number; readonly offPerSecond: number; readonly onSeconds: number; readonly offSeconds: number }
-  /** So many clients, each of which asks again a while after it has its answer; thinking times are exponential. */
+  /** So many clients, each of which asks again a while after it has its answer; thinking times are exponential. Who got nothing waits for `Retry-After` before that. */
   | { readonly kind: 'closed'; readonly clients: number; readonly thinkSeconds: number }
   /** Rows of the trace: those that name it, and of the others its share by weight. */
   | { readonly kind: 'trace'; readonly weight: number };

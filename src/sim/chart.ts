@@ -3,6 +3,8 @@ import { chartSvg, COLORS, type Curve, type Panel } from './svg.js';
 
 /** Tenants that have a colour of their own; the others are drawn as one. */
 const SHOWN = 10;
+/** More load than so many times what is served would leave no place to see the rest. */
+const MOST_OFFERED = 3;
 const OFFERED = '#d55e00';
 const SERVED = '#0072b2';
 const DARK = '#222222';
@@ -23,15 +25,24 @@ export function chart(result: SimResult, title?: string): string {
 function loadPanel({ series, pool }: SimResult): Panel {
   const slotsAtStart = Math.max(1, series.slots.values[0]!);
   const perSecond = (all: readonly Points[]): Float64Array => smooth(sum(all, series.slots.values.length)).map((amount) => (amount * 1000) / series.stepMs);
+  const [offered, served] = [perSecond(series.offered), perSecond(series.served)];
+  const capacity = series.slots.values.map((slots) => (pool.capacityPerSecond * slots) / slotsAtStart);
+  const yMax = Math.min(largest([offered, served, capacity]), MOST_OFFERED * largest([served, capacity]));
+  const cut = largest([offered]) > yMax ? ' (goes higher)' : '';
   return {
-    title: 'Load and capacity',
-    yLabel: 'work, tokens/s',
+    ...{ title: 'Load and capacity', yLabel: 'work, tokens/s', yMax },
     curves: [
-      { label: 'offered', color: OFFERED, kind: 'line', values: perSecond(series.offered) },
-      { label: 'served', color: SERVED, kind: 'area', values: perSecond(series.served) },
-      { label: 'capacity', color: DARK, kind: 'dashed', values: series.slots.values.map((slots) => (pool.capacityPerSecond * slots) / slotsAtStart) },
+      { label: `offered${cut}`, color: OFFERED, kind: 'line', values: offered },
+      { label: 'served', color: SERVED, kind: 'area', values: served },
+      { label: 'capacity', color: DARK, kind: 'dashed', values: capacity },
     ],
   };
+}
+
+function largest(curves: readonly Float64Array[]): number {
+  let most = 1e-9;
+  for (const values of curves) for (const value of values) if (value > most) most = value;
+  return most;
 }
 
 /** Of what is served. */

@@ -241,7 +241,8 @@ export class BatchingNode implements EngineNode {
     const { length: decoding } = this.#decoding;
     let steps = Infinity;
     if (decoding > 0) steps = Math.min(this.#decoding.peek()!.heapKey - this.#steps, (this.#kvTokens - this.#kvUsed) / decoding);
-    if (this.#chunk > 0) steps = Math.min(steps, (this.#prefilling[0]!.mark - this.#prefilled) / this.#chunk);
+    // Prompts end with a step, and the last step of a long one is a short one.
+    if (this.#chunk > 0) steps = Math.min(steps, Math.max(1, Math.floor((this.#prefilling[0]!.mark - this.#prefilled) / this.#chunk + NEAR)));
     steps = Math.max(0, steps);
     return this.#stepMs * steps + (this.#growthMs * steps * steps) / 2;
   }

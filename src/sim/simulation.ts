@@ -26,8 +26,6 @@ const SAMPLE_MS = 1000;
 const RENEW_MS = 2000;
 /** After the last arrival: long enough for every hold limit and stream; what runs then still never ends. */
 const LONGEST_TAIL_MS = 4 * 3_600_000;
-/** A client of a closed loop that got nothing does not ask again in the same moment. */
-const CLOSED_LOOP_PAUSE_MS = 1000;
 
 /** Runs a pool on virtual time, and tells how it went. The same spec gives the same result. */
 export function runSimulation(spec: SimSpec): SimResult {
@@ -174,14 +172,15 @@ class Simulation {
   #afterwards(request: SimRequest, why: EndedWhy): void {
     const { retry, arrivals } = this.#spec.tenants[request.parts.tenant]!;
     const failed = why === 'refused' || why === 'lost';
+    const retryAfterMs = Math.max(1, Math.ceil(request.neededWaitMs / 1000)) * 1000;
     if (failed && retry !== undefined && request.attempt < retry.attempts && request.refused !== 'pool_too_small') {
-      const afterMs = retry.obeysRetryAfter ? Math.ceil(request.neededWaitMs / 1000) * 1000 : retry.afterMs * 2 ** (request.attempt - 1);
+      const afterMs = retry.obeysRetryAfter ? retryAfterMs : retry.afterMs * 2 ** (request.attempt - 1);
       return this.#come(this.#nowMs + Math.max(1, afterMs), RETRY, this.#hold(request), Infinity);
     }
     if (failed) this.#recorder.givenUp(request);
     if (arrivals.kind !== 'closed') return;
     const { random, untilMs } = this.#sources[request.parts.tenant]!;
-    const thinkMs = random.exponential(arrivals.thinkSeconds * 1000) + (failed ? CLOSED_LOOP_PAUSE_MS : 0);
+    const thinkMs = random.exponential(arrivals.thinkSeconds * 1000) + (failed ? retryAfterMs : 0);
     this.#come(this.#nowMs + thinkMs, THOUGHT, request.parts.tenant, untilMs, request.parts.client);
   }
 
