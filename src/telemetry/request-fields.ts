@@ -1,4 +1,4 @@
-import type { RequestLabels, RequestRecord } from '../domain/decision.js';
+import type { PoolDecision, RequestLabels, RequestRecord } from '../domain/decision.js';
 import type { Refusal } from '../domain/refusal.js';
 import { cleanLabel } from './bounded-labels.js';
 
@@ -39,6 +39,7 @@ export function requestFields(record: RequestRecord): Record<string, Field> {
     totalMs: toMicros(record.totalMs),
     ...refusalFields(record.refusal),
     ...shortageFields(record),
+    ...poolFields(record.pool, record.decision !== 'admitted'),
   };
 }
 
@@ -73,5 +74,25 @@ function shortageFields({ wouldRefuse }: RequestRecord): Record<string, Field> {
     wouldRefuseBucket: cleanLabel(wouldRefuse.level.key, MAX_ID),
     wouldRefuseNeeded: wouldRefuse.needed,
     wouldRefuseWaitMs: wouldRefuse.waitMs,
+  };
+}
+
+/** Of a request that was held or refused also what decided: the factors of its priority as they stood. */
+function poolFields(pool: PoolDecision | null, explained: boolean): Record<string, Field> {
+  if (pool === null) return {};
+  const { poolId, waitedMs, factors } = pool;
+  const { entitlementId, serviceClass, tier, waiting } = factors;
+  const told = { pool: poolId, poolWaitedMs: toMicros(waitedMs), entitlement: cleanLabel(entitlementId, MAX_ID), serviceClass, tier };
+  if (waitedMs === 0 && !explained) return told;
+  return {
+    ...told,
+    poolWaiting: waiting,
+    weight: toMicros(factors.weight),
+    sloFactor: toMicros(factors.sloFactor),
+    burstFactor: toMicros(factors.burstFactor),
+    debtFactor: toMicros(factors.debtFactor),
+    debtTokens: toMicros(factors.debtTokens),
+    servedTokensPerSecond: toMicros(factors.servedTokensPerSecond),
+    virtualTime: toMicros(factors.virtualTime),
   };
 }

@@ -69,6 +69,9 @@ function ownAttributes(record: RequestRecord): Attributes {
     'tokenweir.reserved_output_tokens': record.reservedOutputTokens,
     'tokenweir.usage_estimated': record.estimated,
     'tokenweir.decision_ms': record.decisionMs,
+    'tokenweir.pool': text(record.pool?.poolId ?? null),
+    'tokenweir.pool_wait_ms': record.pool?.waitedMs,
+    'tokenweir.pool_tier': record.pool === null ? undefined : String(record.pool.factors.tier),
   };
 }
 

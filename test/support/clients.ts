@@ -1,4 +1,4 @@
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 
 export interface Answer {
@@ -22,13 +22,14 @@ export class LoadClient {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** Opens a request; resolves with the answer when its headers are there. */
-  open(body: string, headers: Record<string, string>, path = '/v1/chat/completions'): Promise<IncomingMessage> {
+  /** Opens a request; resolves with the answer when its headers are there. `begun`: gets the request, to end it early. */
+  open(body: string, headers: Record<string, string>, path = '/v1/chat/completions', begun?: (sent: ClientRequest) => void): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const sent = httpRequest(`${this.url}${path}`, { method: 'POST', agent: this.#agent, headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) } });
       sent.on('response', resolve);
       sent.on('error', reject);
       sent.end(body);
+      begun?.(sent);
     });
   }
 

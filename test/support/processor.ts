@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createApp, type App } from '../../src/app.js';
 import { formatProblems, parseConfig, type Config } from '../../src/config/load.js';
+import type { PoolStore } from '../../src/domain/pool.js';
 import type { Store } from '../../src/domain/store.js';
 import { systemClock, type Clock } from '../../src/lib/clock.js';
 import { Log } from '../../src/telemetry/log.js';
@@ -28,14 +29,14 @@ export function configOf(yaml: string): Config {
 }
 
 /** Runs the whole program inside the test's process. */
-export async function startProcessor(yaml: string, store?: Store, clock: Clock = systemClock): Promise<RunningProcessor> {
+export async function startProcessor(yaml: string, store?: Store, clock: Clock = systemClock, pools?: PoolStore): Promise<RunningProcessor> {
   const log: Record<string, unknown>[] = [];
   const write = (line: string): void => {
     log.push(JSON.parse(line) as Record<string, unknown>);
   };
   const config = configOf(yaml);
   const app = await createApp({
-    config, clock, version: 'test', newId: randomUUID, ...(store === undefined ? {} : { store }),
+    config, clock, version: 'test', newId: randomUUID, ...(store === undefined ? {} : { store }), ...(pools === undefined ? {} : { pools }),
     log: new Log({ level: 'info', clock: systemClock, destination: { write } }),
   });
   const { extProcPort, admin } = await app.start();

@@ -1,4 +1,5 @@
 import type { LedgerEvent } from '../../src/domain/lease.js';
+import type { PoolStore } from '../../src/domain/pool.js';
 import type { Store } from '../../src/domain/store.js';
 import type { Clock } from '../../src/lib/clock.js';
 import { JSON_HEADERS } from './clients.js';
@@ -20,8 +21,8 @@ export interface Rig {
   stop(): Promise<void>;
 }
 
-export async function startRig(yaml: string, options: RigOptions, store?: Store, clock?: Clock): Promise<Rig> {
-  const processor = await startProcessor(yaml, store, clock);
+export async function startRig(yaml: string, options: RigOptions, store?: Store, clock?: Clock, pools?: PoolStore): Promise<Rig> {
+  const processor = await startProcessor(yaml, store, clock, pools);
   const stack = await startStack({ ...options, processorPort: processor.port });
   const admin = (path: string): Promise<Response> => fetch(`${processor.adminUrl}${path}`);
   return {
