@@ -1,8 +1,8 @@
-import { createMemoryPools } from '../../src/stores/memory-pools.js';
-import type { EndReason, PoolEvent, PoolStore } from '../../src/domain/pool.js';
 import type { LedgerEvent } from '../../src/domain/lease.js';
+import type { EndReason } from '../../src/domain/pool.js';
 import type { RecordedRequest } from '../../src/upstream/record.js';
 import type { ScriptedAnswer } from '../../src/upstream/script.js';
+import { endingPools } from './ending-pool.js';
 import { startRig, type Rig, type RigOptions } from './rig.js';
 import { tenant } from './sdk-rig.js';
 import { until } from './serving.js';
@@ -23,35 +23,22 @@ export interface EndRig {
 /** The whole program with a real Envoy, and a pool store that ends what the test says. */
 export async function startEndRig(options: RigOptions): Promise<EndRig> {
   let answer: ScriptedAnswer | null = null;
-  let tell: (event: PoolEvent) => void = () => undefined;
-  let latest = '';
   let endedAtMs = 0;
-  const pools = createMemoryPools();
-  const spied: PoolStore = {
-    ...bound(pools),
-    ask: (ask) => {
-      latest = ask.leaseId;
-      return pools.ask(ask);
-    },
-    onEvent: (owner, listener) => {
-      tell = listener;
-      return pools.onEvent(owner, listener);
-    },
-  };
-  const rig = await startRig(YAML, { ...options, upstream: { script: () => answer } }, undefined, undefined, spied);
+  const ending = endingPools();
+  const rig = await startRig(YAML, { ...options, upstream: { script: () => answer } }, undefined, undefined, ending.pools);
   return {
     rig,
     answerWith: (next) => { answer = next; },
-    endLatest: (why = 'reclaimed') => {
+    endLatest: (why) => {
       endedAtMs = performance.now();
-      tell({ kind: 'end_stream', poolId: 'house', leaseId: latest, why });
+      ending.endLatest(why);
     },
     over: async () => {
       const upstream = rig.stack.upstream.requests.at(-1)!;
       await upstream.ended;
       const upstreamEndedMs = performance.now() - endedAtMs;
-      const event = (await rig.settled()).find(({ leaseId }) => leaseId === latest)!;
-      const isLine = ({ msg, requestId }: Record<string, unknown>): boolean => msg === 'request' && requestId === latest;
+      const event = (await rig.settled()).find(({ leaseId }) => leaseId === ending.latest)!;
+      const isLine = ({ msg, requestId }: Record<string, unknown>): boolean => msg === 'request' && requestId === ending.latest;
       await until(() => rig.processor.log.some(isLine), 'the log line');
       return { event, upstream, upstreamEndedMs, line: rig.processor.log.find(isLine)! };
     },
@@ -59,20 +46,7 @@ export async function startEndRig(options: RigOptions): Promise<EndRig> {
   };
 }
 
-function bound(pools: PoolStore): PoolStore {
-  return {
-    ask: (ask) => pools.ask(ask),
-    settle: (...told) => pools.settle(...told),
-    cancel: (...told) => pools.cancel(...told),
-    renew: (...told) => pools.renew(...told),
-    tick: (...told) => pools.tick(...told),
-    snapshot: (...asked) => pools.snapshot(...asked),
-    onEvent: (...told) => pools.onEvent(...told),
-    close: () => pools.close(),
-  };
-}
-
-/** A stream that begins with these bytes, and goes on with one of `more` every 20 ms for as long as somebody listens. */
+/** A stream that begins with these bytes, and goes on with those of `more` every 20 ms for as long as somebody listens. */
 export function endless(first: Buffer, more: Buffer, contentType = 'text/event-stream'): ScriptedAnswer {
   function* pieces(): Generator<Buffer | { pauseMs: number }> {
     yield first;
