@@ -31,7 +31,8 @@ export function pump(s: PoolState): void {
 
 /** Who goes next; null: nobody fits. Notes whom room is kept for, and which bucket is in the way. */
 function nextOf(s: PoolState): Lease | null {
-  if (s.waitingCount === 0) return null;
+  // Without a free slot nothing is to be decided; room is named for somebody when there is some.
+  if (s.waitingCount === 0 || s.slots >= s.capSlots) return null;
   if (!fitsRequests(s)) {
     block(s, readyAtMs(s.requestBucket, s.capRequestsPerSecond, s.requestBucketSize, 1, s.nowMs));
     return null;
@@ -61,14 +62,17 @@ function nextOfKept(s: PoolState, lease: Lease | null): Lease | null {
   return null;
 }
 
-/** Tier 1 by v. What lacks tokens is waited for: they can't be lost meanwhile. What lacks room is passed over until it is past half its hold. */
+/**
+ * Tier 1 by v. What lacks tokens is waited for: they can't be lost meanwhile. What lacks room is passed over, until it is the first and past half
+ * its hold. (Were another one named, backlogs would pass before those who are within their share.)
+ */
 function nextOfFair(s: PoolState): Lease | null {
-  if (s.kept !== null || s.rateBlocked || s.pressure === 'critical') return null;
+  if (s.kept !== null || s.rateBlocked || s.pressure === 'critical' || s.fair.size === 0) return null;
   const order = fairOrder(s);
   for (const e of order) {
     const head = e.waiting.first!;
     if (fitsRoom(s, e, 1, head)) return passesRate(s, head) ? head : null;
-    if (isAged(s, head) && couldEverFit(s, e, 1, head)) {
+    if (e === order[0] && isAged(s, head) && couldEverFit(s, e, 1, head)) {
       s.kept = head;
       return null;
     }

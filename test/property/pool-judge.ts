@@ -129,7 +129,7 @@ export class PoolJudge {
       this.#assert(s.rateBlocked, `${lease.id} waits though it has room (nobody is named)`);
     }
     if (s.rateBlocked && fitsRequests(s)) this.#assert([...s.leases.values()].some((lease) => lease.state === 'waiting' && !fitsRate(s, 1, lease.work)), 'tokens are saved for nobody');
-    if (s.kept !== null && !isTier0(s, s.kept.entitlement, s.kept)) this.#assert(couldEverFit(s, s.kept.entitlement, 1, s.kept), 'room is kept for what never fits');
+    if (s.kept !== null && s.slots < s.capSlots && !isTier0(s, s.kept.entitlement, s.kept)) this.#assert(couldEverFit(s, s.kept.entitlement, 1, s.kept), 'room is kept for what never fits');
   }
 
   /** Invariant 5: who waits for room in its baseline, for long enough, leaves no stream alone that may be ended, while room is short. */

@@ -1,0 +1,4 @@
+import { createMemoryPools } from '../../src/stores/memory-pools.js';
+import { describePools } from './pool-conformance.js';
+
+describePools('memory', async () => createMemoryPools());
