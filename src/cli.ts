@@ -149,7 +149,7 @@ function commandOf(name: string, rest: readonly string[], values: ReturnType<typ
 function simulateCommand(config: string, values: ReturnType<typeof parse>['values']): Command {
   const { scenario = null, trace = null, json = null, chart = null } = values;
   if (scenario === null && trace === null) return { kind: 'usage', message: "'simulate' needs --scenario or --trace" };
-  const [seed, speedUp, scale] = [values.seed, values['speed-up'], values.scale].map((text) => (text === undefined ? null : Number(text)));
+  const [seed, speedUp, scale] = [values.seed, values['speed-up'], values.scale].map((text) => (text === undefined ? null : text === '' ? NaN : Number(text)));
   if (seed !== null && !(Number.isInteger(seed) && seed! >= 0 && seed! < 2 ** 32)) return { kind: 'usage', message: '--seed must be a whole number from 0 to 4294967295' };
   const odd = [speedUp, scale].findIndex((factor) => factor !== null && !(factor! > 0 && factor! <= 1e6));
   if (odd >= 0) return { kind: 'usage', message: `--${odd === 0 ? 'speed-up' : 'scale'} must be a number above 0` };
