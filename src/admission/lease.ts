@@ -105,9 +105,9 @@ export class Lease implements RunningShare {
     return shown;
   }
 
-  /** The answer is a stream that we read and that has not told its own end: it can be ended. */
+  /** The answer is a stream that we read, no error of its upstream's, and has not told its own end: it can be ended. */
   get endable(): boolean {
-    return this.#streamed && this.#reader !== null && !this.#reader.reading.complete;
+    return this.#streamed && this.#response !== null && this.#response.status < 300 && this.#reader !== null && !this.#reader.reading.complete;
   }
 
   /** The client has the beginning of an event, and not its end. */

@@ -64,10 +64,15 @@ export class EarlyEnd {
     else if (rest.length > 0) this.envoy.send(duplexChunk('response', rest, false));
   }
 
-  /** The answer came to its own end, or the stream is gone. */
+  /** The answer came to its own end. */
   cancel(): void {
     this.#cancelPatience();
     this.#why = null;
+  }
+
+  /** The stream is gone. What was begun, and waits for its turn, is still booked as an end of ours. */
+  gone(): void {
+    this.#cancelPatience();
   }
 
   /** `rest` goes before the error. `asked`: a chunk waits for its reply. */

@@ -90,7 +90,7 @@ export class ResponseSide {
 
   /** The stream is gone: what is still being decoded is read to its end, then the exchange is closed. */
   close(): void {
-    this.#early.cancel();
+    this.#early.gone();
     if (!this.#inOrderOnly) {
       this.exchange.close();
       return;

@@ -17,6 +17,8 @@ export type Step =
   | { readonly kind: 'wait'; readonly ms: number }
   /** Our processor stands still, so long that others settle its leases for dead. */
   | { readonly kind: 'pause' }
+  /** The pool needs the room of the latest request. */
+  | { readonly kind: 'end' }
   | { readonly kind: 'close' };
 
 /** How a store misbehaves: each call takes the next of its list, and behaves well when the list is through. */
@@ -172,6 +174,7 @@ export const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Step>({ kind: 'response_trailers' }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(0, 1, 250, 1000) }) },
   { weight: 1, arbitrary: fc.constant<Step>({ kind: 'pause' }) },
+  { weight: 1, arbitrary: fc.constant<Step>({ kind: 'end' }) },
   { weight: 1, arbitrary: fc.constant<Step>({ kind: 'close' }) },
 );
 

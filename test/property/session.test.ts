@@ -5,6 +5,7 @@ import type { Enforcement } from '../../src/domain/enforcement.js';
 import type { Reply } from '../../src/extproc/protocol.js';
 import { bucketSpecsOf } from '../../src/quota/charges.js';
 import { EnvoyDouble, editsOf, type Modes } from '../support/envoy-double.js';
+import { endingPools, OPEN_POOL, type EndingPools } from '../support/ending-pool.js';
 import { harness, limit, policyOf, tenant, type Harness } from '../support/harness.js';
 import { answer, answerPlan, anyStep, cuts, disturbed, MODES, NO_TROUBLE, pieces, requestBody, requestPlan, troubledStore, troubles, type Step, type Troubles } from './session-script.js';
 
@@ -14,10 +15,16 @@ const ENFORCEMENTS: Enforcement[] = ['enforce', 'shadow', 'off'];
 const RUNS = { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 200) };
 const TIMEOUT_MS = 600_000;
 
+/** How the pool of a world ends what runs in it. */
+const enders = new WeakMap<Harness, EndingPools>();
+
 /** Limits that refill by one a minute, so that levels tell what was charged. */
 function world(enforcement: Enforcement, small: boolean, trouble: Troubles): Harness {
   const limits = [limit('tokens', 1, { capacity: small ? 60 : CAPACITY }), limit('requests', 1, { capacity: CAPACITY }), limit('concurrency', 3)];
-  const made: Harness = harness(policyOf([tenant('acme', limits)], { enforcement }), troubledStore(() => made.clock, trouble));
+  const ending = endingPools();
+  const policy = policyOf([tenant('acme', limits)], { enforcement, pools: [OPEN_POOL] });
+  const made: Harness = harness(policy, troubledStore(() => made.clock, trouble), undefined, ending.pools);
+  enders.set(made, ending);
   return made;
 }
 
@@ -46,10 +53,19 @@ async function play(envoy: EnvoyDouble, h: Harness, step: Step): Promise<Reply[]
     case 'pause':
       await standStill(h);
       return [];
+    case 'end':
+      return endedBy(envoy, h);
     case 'close':
       await envoy.cancel();
       return [];
   }
+}
+
+async function endedBy(envoy: EnvoyDouble, h: Harness): Promise<Reply[]> {
+  const before = envoy.replies.length;
+  enders.get(h)!.endLatest();
+  await turn();
+  return envoy.replies.slice(before);
 }
 
 const PAUSE_MS = 15_000;
@@ -190,6 +206,59 @@ describe('session, in the order that Envoy keeps', () => {
     }), RUNS);
   }, TIMEOUT_MS);
 });
+
+describe('session, ended by its pool at any moment', () => {
+  const scenario = fc.record({
+    modes: fc.constantFrom<Modes>(...MODES), enforcement: fc.constantFrom(...ENFORCEMENTS), request: requestPlan, answered: answerPlan,
+    answerCuts: cuts, answerTrailers: fc.boolean(), endAt: fc.nat(10), silentMs: fc.constantFrom(0, 0, 50, 1_000),
+  });
+
+  it('gives the client whole events and one end, answers nothing after it, and books what it records', async () => {
+    await fc.assert(fc.asyncProperty(scenario, async ({ modes, enforcement, request, answered, answerCuts, answerTrailers, endAt, silentMs }) => {
+      const h = world(enforcement, false, NO_TROUBLE);
+      const startMs = h.clock.nowMs();
+      const envoy = new EnvoyDouble(h, modes);
+      const reply = answer(answered, request.stream);
+      const parts = modes.response === 'NONE' ? [] : modes.response === 'BUFFERED' ? [reply.bytes] : pieces(reply.bytes, answerCuts);
+      const steps: Step[] = [
+        { kind: 'request_headers', headers: { authorization: 'Bearer key-acme' }, end: false },
+        { kind: 'request_body', bytes: requestBody(request), end: true },
+        { kind: 'response_headers', headers: reply.headers, end: false, details: 'via_upstream' },
+        ...parts.map((bytes, i): Step => ({ kind: 'response_body', bytes, end: !answerTrailers && i === parts.length - 1 })),
+        ...(answerTrailers && modes.response !== 'NONE' ? [{ kind: 'response_trailers' } as Step] : []),
+      ];
+      steps.splice(Math.min(steps.length, endAt + 2), 0, { kind: 'end' }, { kind: 'wait', ms: silentMs });
+      let over = false;
+      const sent: Buffer[] = [];
+      for (const step of steps) {
+        const replies = [...(await play(envoy, h, step))];
+        // Decoders take their turns.
+        for (let i = 0; i < 4; i++) await turn();
+        if (over) expect(replies).toEqual([]);
+        if (!over && step.kind === 'response_body') sent.push(step.bytes);
+        over ||= envoy.replies.some((each) => each.immediate_response || (step.kind === 'end' && each.response_body?.response?.body_mutation?.streamed_response?.end_of_stream));
+      }
+      await envoy.cancel();
+      await quiet(h, () => h.witness.leases === 0 && h.witness.records.length === 1);
+      expect(h.witness.errors).toEqual([]);
+      expect(envoy.failure).toBeNull();
+      const [record] = h.witness.records;
+      expect(record!.outcome === 'ended').toBe(record!.endReason !== null);
+      if (enforcement !== 'enforce') expect(record!.endReason).toBeNull();
+      await expectSettled(h, startMs);
+      const client = bytesOf(envoy.replies, 'response_body', sent).toString();
+      if (record!.outcome !== 'ended' || answered.coding !== 'identity' || client === '') return;
+      for (const event of wholeEvents(client)) if (event !== 'data: [DONE]') JSON.parse(event.replace(/^data: /, ''));
+      if (modes.response === 'FULL_DUPLEX_STREAMED') expect(client).toContain('"stream_ended"');
+    }), RUNS);
+  }, TIMEOUT_MS);
+});
+
+/** All events of a stream but one that is not closed, and one that was closed before its end since its rest did not come. */
+function wholeEvents(stream: string): string[] {
+  const events = stream.split('\n\n').slice(0, -1);
+  return events.filter((event, i) => event !== '' && !events[i + 1]?.includes('"stream_ended"'));
+}
 
 /** Plays a step and waits for its answer, where Envoy would. */
 async function playLegally(envoy: EnvoyDouble, h: Harness, step: Step, duplex: { request: boolean; response: boolean }): Promise<void> {
