@@ -1,3 +1,4 @@
+import type { PoolEntitlement, PoolPolicy } from '../../src/domain/policy.js';
 import type { PoolAnswer, PoolAsk, PoolEvent, PoolFactors, PoolRenewal, PoolSettings, PoolStore } from '../../src/domain/pool.js';
 import { UNBOUNDED } from '../../src/domain/pool.js';
 
@@ -78,4 +79,18 @@ export class ScriptedPools implements PoolStore {
     if (this.fails) throw new Error('away');
     return { end: 'ended', nextAtMs: this.nextAtMs };
   }
+}
+
+/** A pool of all models, in which each tenant has the entitlement that is given, else an elastic one without a baseline. */
+export function poolPolicy(settings: PoolSettings, more: Partial<PoolPolicy> = {}, entitlements: readonly PoolEntitlement[] = []): PoolPolicy {
+  return {
+    settings, kind: 'self-hosted', matches: () => true, prefillWeight: 0.25, kvBytesPerToken: () => 0, holdMs: { interactive: 10_000, background: 60_000 },
+    entitlements: new Map(entitlements.map((each) => [each.id, each])), implicit: (tenantId) => entitlement(tenantId), ...more,
+  };
+}
+
+export function entitlement(id: string, more: Partial<PoolEntitlement> = {}): PoolEntitlement {
+  return {
+    id, serviceClass: 'elastic', baseline: UNBOUNDED, classWeight: 10, sloMs: 2_000, lend: 'all', preemptible: false, defaultWork: 'interactive', ...more,
+  };
 }
