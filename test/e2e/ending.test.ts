@@ -2,11 +2,14 @@ import Anthropic, { APIError as AnthropicError } from '@anthropic-ai/sdk';
 import { BedrockRuntimeClient, ConverseStreamCommand, InvokeModelWithResponseStreamCommand, ServiceUnavailableException } from '@aws-sdk/client-bedrock-runtime';
 import { ApiError as GoogleError, GoogleGenAI } from '@google/genai';
 import OpenAI, { APIError, RateLimitError } from 'openai';
+import { connect, constants } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gzipSync } from 'node:zlib';
 import { TOLD } from '../support/answers/said.js';
 import { chat, JSON_HEADERS } from '../support/clients.js';
 import { endless, startEndRig, type EndRig } from '../support/end-rig.js';
+import { tenantsYaml } from '../support/pool-rig.js';
+import { startRig } from '../support/rig.js';
 import { eventStream, jsonList, ndjson, sseStream } from '../support/framing.js';
 
 const CONTENT = 'Hello there, how are you?';
@@ -37,8 +40,8 @@ interface Client {
 }
 
 async function all(stream: PromiseLike<AsyncIterable<unknown>>, first: () => void): Promise<void> {
-  let seen = 0;
-  for await (const _ of await stream) if (++seen === 1) first();
+  const seen: unknown[] = [];
+  for await (const piece of await stream) if (seen.push(piece) === 1) first();
 }
 
 const CLIENTS: Record<string, () => Client> = {
@@ -150,6 +153,24 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('a stream that its pool ends 
     expect(event.outputTokens).toBeLessThanOrEqual(4 * (events.length - 1));
   });
 
+  it('an HTTP/2 client gets the error too, before the reset', async () => {
+    at.answerWith(endless(sseStream([{ data: chunk }]), sseStream([{ data: chunk }])));
+    const session = connect(at.rig.stack.url);
+    const stream = session.request({ ':method': 'POST', ':path': '/v1/chat/completions', ...JSON_HEADERS('key-wide') });
+    let text = '';
+    stream.on('data', (piece: Buffer) => {
+      if (text === '') at.endLatest();
+      text += piece.toString();
+    });
+    stream.on('error', () => undefined);
+    stream.end(JSON.stringify({ model: 'gpt-s', messages, stream: true }));
+    await new Promise((resolve) => stream.once('close', resolve));
+    session.close();
+    expect(text).toMatch(/"code":"stream_ended".*\n\n$/);
+    expect(stream.rstCode === constants.NGHTTP2_NO_ERROR).toBe(duplex);
+    expect((await at.over()).upstream.disconnected).toBe(true);
+  });
+
   it('one whose chunks end within events: the client gets the rest of the event first', async () => {
     const event = sseStream([{ data: chunk }]);
     const [head, tail] = [event.subarray(0, 30), event.subarray(30)];
@@ -182,9 +203,9 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('a stream that its pool ends 
     const { text, whole } = await raw(at.rig.stack.url, '/v1/chat/completions', { model: 'gpt-s', messages, stream: true }, () => at.endLatest());
     expect(whole).toBe(duplex);
     expect(text.includes('stream_ended')).toBe(duplex);
-    const { event, upstreamEndedMs } = await at.over();
+    const { event, upstream } = await at.over();
     expect(event).toMatchObject({ outcome: 'ended' });
-    expect(upstreamEndedMs).toBeLessThan(1_000);
+    expect(upstream.disconnected).toBe(true);
   });
 
   it('one that the upstream compressed, and that the client gets as it came: a broken transfer, and what passed is charged', async () => {
@@ -210,5 +231,35 @@ describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('a stream that its pool ends 
   it('counts each in the metric, and no stream of ours went wrong', async () => {
     expect(await at.rig.metrics()).toMatch(/tokenweir_streams_ended_total\{why="reclaimed"\} [1-9]/);
     expect(at.rig.processor.log.filter(({ msg }) => msg === 'fault')).toEqual([]);
+  });
+});
+
+const POOL = `${tenantsYaml('gold', 'cheap')}
+pools:
+  - { id: chat, kind: self-hosted, models: ["*"], capacity: { slots: 1 }, hold: { interactiveMs: 20000, backgroundMs: 30000 } }
+entitlements:
+  - { tenant: gold, pool: chat, class: guaranteed, baseline: { slots: 1 } }
+  - { tenant: cheap, pool: chat, class: spot }
+`;
+
+describe.each(['envoy.yaml', 'envoy.duplex.yaml'])('a pool that lends its room to a stream, %s', (envoyConfig) => {
+  it('takes it back for a request within its baseline, which then runs', async () => {
+    const rig = await startRig(POOL, { envoyConfig, upstream: { script: ({ json }) => ((json as { stream?: boolean }).stream === true ? endless(sseStream([{ data: chunk }]), sseStream([{ data: chunk }])) : null) } });
+    try {
+      const post = (key: string, more: object) => fetch(`${rig.stack.url}/v1/chat/completions`, { method: 'POST', headers: JSON_HEADERS(key), body: chat(more as Record<string, unknown>) });
+      const cheap = await post('key-cheap', { stream: true });
+      const text = cheap.text().catch(() => 'broken');
+      const gold = await post('key-gold', {});
+      expect(gold.status).toBe(200);
+      expect(await text).toMatch(envoyConfig === 'envoy.yaml' ? /^broken$/ : /"why":"reclaimed"/);
+      const [first] = rig.stack.upstream.requests;
+      await first!.ended;
+      expect(first!.disconnected).toBe(true);
+      const events = await rig.settled();
+      expect(events.find(({ tenantId }) => tenantId === 'cheap')).toMatchObject({ outcome: 'ended' });
+      expect(events.find(({ tenantId }) => tenantId === 'gold')).toMatchObject({ outcome: 'completed' });
+    } finally {
+      await rig.stop();
+    }
   });
 });
