@@ -1,0 +1,447 @@
+import type { PoolAnswer, PoolAsk, PoolEnded, PoolEvent, PoolRenewal, PoolSettings, PoolSnapshot } from '../../domain/pool.js';
+import type { OwnedEvent } from '../../pool/scheduler.js';
+import { Beats } from './beats.js';
+import { Calls, type Decided } from './calls.js';
+import { Keeping } from './keeping.js';
+import { AskLine } from './lines.js';
+import type { Standing } from './link.js';
+import { LocalShare } from './local-share.js';
+import type { Batch, Next, Reply, Request, Told } from './messages.js';
+import { OwnLeases, toldOf, type OwnLease } from './own-leases.js';
+import type { MemberParts } from './parts.js';
+import { uncounted } from './share.js';
+
+/** So many questions in a row without an answer in time, and nobody waits for one any longer. */
+const FAILURES = 3;
+/** What no request waits for is waited for so long, in milliseconds. */
+const BACKGROUND_MS = 2_000;
+/** After so long without a keeper, who waits may be served from the share: no keeper can have dispatched it meanwhile. */
+const SHARE_WAITERS_MS = 2_500;
+/** A waiter that nobody told its end so long after its deadline is told here. */
+const OVERDUE_MS = 1_500;
+/** Without any word of how many processors there are, so many are thought of: as in decision 006. */
+const UNKNOWN_PROCESSORS = 4;
+/** A pool that this processor does not use for so long is left, in milliseconds. */
+const IDLE_MS = 30_000;
+/** Who hears no keeper tells its leases again after so long. */
+const AGAIN_MS = 1_000;
+const MAX_CALLS = 20_000;
+/** Leases in one message. */
+const TOLD_AT_ONCE = 200;
+const NOTHING_NEXT: Next = { nextAtMs: null };
+/** What an end comes to that waits for a keeper. */
+const NOTED: PoolEnded = { end: 'ended', nextAtMs: null };
+
+/** One processor at one pool: its own leases, who decides about them, and what holds while nobody does. */
+export class Member {
+  readonly #leases = new OwnLeases();
+  readonly #calls: Calls;
+  readonly #line: AskLine;
+  readonly #beats: Beats;
+  #keeping: Keeping | null = null;
+  /** Of the keeper that is followed; null: none is known. */
+  #epoch: number | null = null;
+  /** The keeper may not know all of the leases: they are to be told. */
+  #isBehind = true;
+  #processors: readonly string[] = [];
+  /** Number of the latest full registration, and of the latest batch that was heard. */
+  #registration = 0;
+  #heard = 0;
+  #failures = 0;
+  #awaySinceMs: number | null = null;
+  #share: LocalShare | null = null;
+  /** Something was decided here that a keeper is to know. */
+  #hasShared = false;
+  #followedMs = -Infinity;
+  #usedMs: number;
+  #latestMs = 0;
+  #closing = false;
+
+  constructor(private readonly parts: MemberParts) {
+    const { clock, link, processor, random, observer, poolId } = parts;
+    const onFault = (error: unknown): void => { observer.poolFault(poolId, error); };
+    this.#usedMs = clock.nowMs();
+    this.#calls = new Calls(clock, MAX_CALLS);
+    this.#line = new AskLine(processor, (batch) => link.send(batch), (error) => {
+      onFault(error);
+      this.#isBehind = true;
+    });
+    this.#beats = new Beats({
+      clock, random, link, onFault,
+      beat: () => ({ epoch: this.#keeping?.epoch ?? null, claims: !this.#closing, save: this.#keeping?.save() ?? null }),
+      onStanding: (standing, askedMs) => { this.#stand(standing, askedMs); },
+      rest: () => this.#rest(),
+      after: () => { this.#look(); },
+    });
+    link.listen({
+      told: (batch) => { this.#hearTold(batch); },
+      asked: (batch) => { this.#keeping?.hear(batch); },
+      fault: (error) => {
+        onFault(error);
+        this.#isBehind = true;
+      },
+    });
+  }
+
+  async ask(ask: PoolAsk): Promise<PoolAnswer> {
+    const nowMs = this.#now(ask.nowMs);
+    const lease = this.#leases.begin(ask, nowMs);
+    if (this.#awaySinceMs !== null && lease.state === 'asking') return this.#decideAway(lease);
+    const reply = await this.#call((seq) => ({ kind: 'ask', seq, ask, nowMs }), this.parts.timeoutMs);
+    if (reply === undefined) {
+      this.#timedOut();
+      return this.#decideAway(lease);
+    }
+    return reply as PoolAnswer;
+  }
+
+  async settle(leaseId: string, work: number, nowMs: number): Promise<PoolEnded> {
+    const atMs = this.#now(nowMs);
+    const lease = this.#leases.get(leaseId);
+    if (lease !== undefined) {
+      if (lease.inShare) this.#share?.end(leaseId, work, atMs);
+      this.#leases.runs(lease, atMs);
+      this.#leases.ends(lease);
+    }
+    return this.#end((seq) => ({ kind: 'settle', seq, leaseId, work, nowMs: atMs }));
+  }
+
+  async cancel(leaseId: string, nowMs: number): Promise<PoolEnded> {
+    const atMs = this.#now(nowMs);
+    this.#withdraw(leaseId, atMs);
+    return this.#end((seq) => ({ kind: 'cancel', seq, leaseId, nowMs: atMs }));
+  }
+
+  async renew(owner: string, renewals: readonly PoolRenewal[], nowMs: number): Promise<Next> {
+    const atMs = this.#now(nowMs);
+    for (const renewal of renewals) this.#leases.renewed(renewal);
+    this.#share?.renew(owner, renewals, atMs);
+    if (this.#awaySinceMs !== null) return NOTHING_NEXT;
+    return ((await this.#call((seq) => ({ kind: 'renew', seq, owner, renewals, nowMs: atMs }), BACKGROUND_MS)) as Next | undefined) ?? NOTHING_NEXT;
+  }
+
+  async tick(settings: PoolSettings, nowMs: number): Promise<Next> {
+    const atMs = this.#now(nowMs);
+    if (this.#awaySinceMs !== null) return { nextAtMs: this.#share?.tick(settings, atMs) ?? null };
+    return ((await this.#call((seq) => ({ kind: 'tick', seq, settings, nowMs: atMs }), BACKGROUND_MS)) as Next | undefined) ?? NOTHING_NEXT;
+  }
+
+  async snapshot(nowMs: number): Promise<PoolSnapshot | null> {
+    const atMs = this.#now(nowMs);
+    if (this.#awaySinceMs !== null) return this.#share?.snapshot(atMs) ?? null;
+    return ((await this.#call((seq) => ({ kind: 'snapshot', seq, nowMs: atMs }), BACKGROUND_MS)) as PoolSnapshot | null | undefined) ?? null;
+  }
+
+  /** Whether no keeper answers. */
+  get isAway(): boolean {
+    return this.#awaySinceMs !== null;
+  }
+
+  /** Leaves the pool: another may be keeper at once. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#beats.stop();
+    this.#calls.release();
+    this.#share?.stop();
+    if (this.#keeping === null && this.#epoch !== null) await this.#line.flush();
+    await this.#leave();
+    this.parts.link.close();
+  }
+
+  /** The time to go by: tests tell it. */
+  #now(nowMs: number): number {
+    this.#latestMs = Math.max(this.#latestMs, nowMs);
+    return this.parts.time === 'caller' ? nowMs : this.parts.clock.nowMs();
+  }
+
+  #call(make: (seq: number) => Decided, ms: number): Promise<Reply | undefined> {
+    this.#usedMs = this.parts.clock.nowMs();
+    const { request, reply } = this.#calls.begin(make, ms);
+    this.#post(request);
+    return reply;
+  }
+
+  /** To the keeper: at once if it is here and sure to be it. What has nobody to go to stays among the calls, and goes to the next. */
+  #post(request: Request): void {
+    if (this.#keeping !== null) {
+      if (this.#keeping.isFresh) this.#keeping.ask(request);
+      else this.#isBehind = true;
+    } else if (this.#epoch === null) this.#beats.soon(0);
+    else this.#line.post(request);
+  }
+
+  /** An end is noted whoever keeps the pool; who waits for it waits no longer than there is hope. */
+  async #end(make: (seq: number) => Decided): Promise<PoolEnded> {
+    const reply = (await this.#call(make, this.#awaySinceMs === null ? BACKGROUND_MS : 0)) as PoolEnded | undefined;
+    return reply ?? NOTED;
+  }
+
+  #withdraw(leaseId: string, nowMs: number): void {
+    const lease = this.#leases.get(leaseId);
+    if (lease === undefined) return;
+    if (lease.inShare) this.#share?.end(leaseId, null, nowMs);
+    if (lease.state === 'asking') this.#calls.dropAsk(leaseId);
+    this.#leases.forget(leaseId);
+  }
+
+  /** What an answer makes of a lease. */
+  #take(lease: OwnLease, answer: PoolAnswer): void {
+    if (lease.state === 'ends') return;
+    if (answer.kind === 'dispatched') this.#leases.runs(lease, this.#now(this.#latestMs));
+    else if (answer.kind === 'waiting') lease.state = 'waiting';
+    else this.#leases.forget(lease.ask.leaseId);
+  }
+
+  #timedOut(): void {
+    if (++this.#failures >= FAILURES) this.#goAway();
+  }
+
+  #goAway(): void {
+    if (this.#awaySinceMs !== null) return;
+    this.#awaySinceMs = this.parts.clock.nowMs();
+    this.parts.observer.poolAway(this.parts.poolId);
+    this.#beats.soon(0);
+  }
+
+  /** Without a keeper. Its question may be on its way: what it comes to there is put right by a cancellation, or when the lease is told. */
+  #decideAway(lease: OwnLease): PoolAnswer {
+    const { mode, observer, poolId } = this.parts;
+    const { ask } = lease;
+    observer.poolDecidedAway(poolId, mode);
+    const answer: PoolAnswer = mode === 'closed' ? { kind: 'unavailable' } : mode === 'open' ? uncounted(ask) : this.#shareNow().ask({ ...ask, nowMs: this.#now(ask.nowMs) });
+    this.#take(lease, answer);
+    if (answer.kind === 'dispatched' || answer.kind === 'waiting') {
+      lease.inShare = true;
+      this.#hasShared = true;
+    } else this.#tellCancelled(ask.leaseId);
+    return answer;
+  }
+
+  #tellCancelled(leaseId: string): void {
+    void this.#call((seq) => ({ kind: 'cancel', seq, leaseId, nowMs: this.#now(this.#latestMs) }), 0);
+  }
+
+  #shareNow(): LocalShare {
+    if (this.#share !== null) return this.#share;
+    const { poolId, clock, time } = this.parts;
+    const share = new LocalShare({ poolId, clock, time, onEvents: (events) => { this.#hearShare(events); } }, this.#processors.length || UNKNOWN_PROCESSORS);
+    this.#share = share;
+    // What runs here already is part of the share.
+    const nowMs = this.#now(this.#latestMs);
+    for (const lease of this.#leases.values()) if (lease.state === 'running' && !lease.inShare) share.adopt(lease, nowMs);
+    return share;
+  }
+
+  #hearShare(events: readonly OwnedEvent[]): void {
+    this.#passOn(events);
+    // It may wait at the keeper, too.
+    for (const { event } of events) if (event.kind === 'refused') this.#tellCancelled(event.leaseId);
+  }
+
+  #passOn(events: readonly OwnedEvent[]): void {
+    const nowMs = this.#now(this.#latestMs);
+    const news = events.filter(({ event }) => this.#leases.heard(event, nowMs));
+    if (news.length > 0) this.parts.onEvents(news);
+  }
+
+  /** Who keeps the pool now. */
+  #stand(standing: Standing, askedMs: number): void {
+    const { processor } = this.parts;
+    this.#processors = standing.processors;
+    const own = this.#keeping;
+    if (standing.keeper === processor && own?.epoch === standing.epoch) {
+      own.renewed(askedMs);
+      if (this.#isBehind) this.#follow(standing.epoch);
+    } else if (standing.keeper === processor) {
+      if (standing.taken !== null) this.#begin(standing, askedMs);
+      else this.#beats.soon(0);
+    } else {
+      this.#stopKeeping();
+      const isDue = this.#awaySinceMs !== null && this.parts.clock.nowMs() - this.#followedMs >= AGAIN_MS;
+      if (this.#epoch !== standing.epoch || this.#isBehind || isDue) this.#follow(standing.epoch);
+    }
+  }
+
+  #begin(standing: Standing, claimedMs: number): void {
+    this.#stopKeeping();
+    const { epoch } = standing;
+    this.parts.link.keep(true);
+    this.parts.observer.keeperBegan(this.parts.poolId);
+    this.#keeping = new Keeping({
+      ...this.parts, epoch, standing, claimedMs,
+      hear: (told) => { this.#hear(told); },
+      onLost: () => {
+        if (this.#keeping?.epoch === epoch) this.#stopKeeping();
+        this.#beats.soon(0);
+      },
+    });
+    this.#follow(epoch);
+  }
+
+  #stopKeeping(): void {
+    if (this.#keeping === null) return;
+    this.#keeping.stop();
+    this.#keeping = null;
+    this.#epoch = null;
+    this.#isBehind = true;
+    this.parts.link.keep(false);
+    this.parts.observer.keeperEnded(this.parts.poolId);
+  }
+
+  /** Tells a keeper all that it is to know: the leases, then what was not answered. */
+  #follow(epoch: number): void {
+    if (this.#epoch !== epoch) this.#heard = 0;
+    this.#epoch = epoch;
+    this.#isBehind = false;
+    this.#followedMs = this.parts.clock.nowMs();
+    this.#line.follow(epoch);
+    const leases = [...this.#leases.values()].filter(({ state, ranMs }) => state === 'waiting' || (state !== 'asking' && ranMs !== null));
+    this.#register(leases, ++this.#registration);
+    for (const request of this.#calls.open()) this.#post(request);
+  }
+
+  #register(leases: readonly OwnLease[], all: number | null): void {
+    const nowMs = this.#now(this.#latestMs);
+    const told = leases.map((lease) => toldOf(lease, nowMs));
+    for (let i = 0; i < told.length || i === 0; i += TOLD_AT_ONCE) {
+      const isLast = i + TOLD_AT_ONCE >= told.length;
+      if (told.length > 0 || all !== null) this.#post({ kind: 'register', leases: told.slice(i, i + TOLD_AT_ONCE), all: isLast ? all : null, nowMs });
+    }
+  }
+
+  #hearTold({ epoch, n, list }: Batch<Told>): void {
+    if (this.#epoch === null || epoch < this.#epoch || this.#closing) return;
+    if (epoch > this.#epoch) {
+      this.#stopKeeping();
+      this.#follow(epoch);
+    } else if (n <= this.#heard) return;
+    else if (n > this.#heard + 1 && this.#heard > 0) this.#isBehind = true;
+    this.#heard = n;
+    for (const told of list) this.#hear(told);
+    if (this.#isBehind) this.#beats.soon(0);
+  }
+
+  #hear(told: Told): void {
+    switch (told.kind) {
+      case 'reply':
+        return this.#hearReply(told.seq, told.reply);
+      case 'event':
+        return this.#passOn([told]);
+      case 'registered':
+        if (told.all === this.#registration) this.#comeHome();
+        return;
+      case 'missing':
+        return this.#tellMissing(told.leaseIds);
+      case 'began':
+        // Whoever hears of a new epoch has registered.
+        return;
+      case 'lost':
+      case 'stops':
+        this.#isBehind = true;
+        return;
+    }
+  }
+
+  #hearReply(seq: number, reply: Reply): void {
+    this.#failures = 0;
+    const answered = this.#calls.answered(seq, reply);
+    if (answered === undefined) return;
+    const { request, isLate } = answered;
+    if (request.kind === 'settle' || request.kind === 'cancel') this.#leases.forget(request.leaseId);
+    if (request.kind !== 'ask') return;
+    const lease = this.#leases.get(request.ask.leaseId);
+    if (lease === undefined || lease.state === 'ends') return;
+    // At once: an event that follows may tell more.
+    if (isLate) this.#takeLate(lease, reply as PoolAnswer);
+    else this.#take(lease, reply as PoolAnswer);
+  }
+
+  /** An answer for which nobody waited: the lease was decided about here meanwhile. */
+  #takeLate(lease: OwnLease, answer: PoolAnswer): void {
+    const { leaseId } = lease.ask;
+    if (!lease.inShare) return;
+    if (answer.kind === 'refused' || answer.kind === 'unavailable' || (answer.kind === 'waiting' && lease.state === 'running')) {
+      this.#register([lease], null);
+      return;
+    }
+    const nowMs = this.#now(this.#latestMs);
+    this.#share?.end(leaseId, null, nowMs);
+    lease.inShare = false;
+    if (answer.kind === 'waiting' || lease.state === 'running') return;
+    const { factors } = answer;
+    const event: PoolEvent = { kind: 'granted', poolId: this.parts.poolId, leaseId, waitedMs: Math.max(0, nowMs - lease.askedMs), factors };
+    this.#passOn([{ owner: lease.ask.owner, event }]);
+  }
+
+  /** The keeper knows all: what the share decided is its own from now on. */
+  #comeHome(): void {
+    this.#failures = 0;
+    const mine = [...this.#leases.values()].filter(({ inShare }) => inShare);
+    this.#register(mine.filter(({ state }) => state !== 'ends'), null);
+    for (const lease of mine) lease.inShare = false;
+    this.#share?.stop();
+    this.#share = null;
+    this.#hasShared = false;
+    if (this.#awaySinceMs === null) return;
+    this.parts.observer.poolBack(this.parts.poolId, this.parts.clock.nowMs() - this.#awaySinceMs);
+    this.#awaySinceMs = null;
+  }
+
+  /** The keeper gave them up, and they live: those that wait, and those that surely run. */
+  #tellMissing(leaseIds: readonly string[]): void {
+    const leases = leaseIds.map((leaseId) => this.#leases.get(leaseId));
+    this.#register(leases.filter((lease): lease is OwnLease => lease?.state === 'waiting' || (lease?.state === 'running' && lease.work + lease.kvBytes > 0)), null);
+  }
+
+  /** After each beat: what hangs on time alone. */
+  #look(): void {
+    const nowMs = this.parts.clock.nowMs();
+    if (this.parts.time === 'caller') return;
+    const isAlone = this.#awaySinceMs !== null && nowMs - this.#awaySinceMs >= SHARE_WAITERS_MS && this.parts.mode === 'local';
+    for (const lease of [...this.#leases.values()]) {
+      if (lease.state !== 'waiting' || lease.inShare) continue;
+      if (nowMs - lease.askedMs >= lease.ask.maxWaitMs + OVERDUE_MS) this.#giveUp(lease, nowMs);
+      else if (isAlone) this.#shareNow().adopt(lease, nowMs);
+    }
+    if (isAlone) this.#share?.look(nowMs);
+    // The next beat brings it home.
+    if (this.#hasShared && this.#awaySinceMs === null && nowMs - this.#followedMs >= AGAIN_MS) this.#isBehind = true;
+  }
+
+  #giveUp({ ask, askedMs }: OwnLease, nowMs: number): void {
+    const { factors } = uncounted(ask) as Extract<PoolAnswer, { kind: 'dispatched' }>;
+    const { leaseId, owner } = ask;
+    this.#passOn([{ owner, event: { kind: 'refused', poolId: this.parts.poolId, leaseId, reason: 'queue_timeout', waitedMs: nowMs - askedMs, neededWaitMs: 1_000, factors } }]);
+    this.#tellCancelled(leaseId);
+  }
+
+  /** How the next beat is timed; null: this processor does not use the pool, and leaves it. */
+  #rest(): { readonly isKeeper: boolean; readonly isAway: boolean } | null {
+    const isUsed = this.#leases.size > 0 || this.#calls.size > 0 || (this.#keeping?.leases ?? 0) > 0;
+    if (isUsed) this.#usedMs = this.parts.clock.nowMs();
+    if (this.parts.clock.nowMs() - this.#usedMs < IDLE_MS) return { isKeeper: this.#keeping !== null, isAway: this.#awaySinceMs !== null || this.#isBehind };
+    void this.#leave();
+    return null;
+  }
+
+  async #leave(): Promise<void> {
+    const { link, poolId, observer } = this.parts;
+    const keeping = this.#keeping;
+    this.#keeping = null;
+    this.#epoch = null;
+    this.#isBehind = true;
+    try {
+      if (keeping !== null) {
+        observer.keeperEnded(poolId);
+        await link.beat({ epoch: keeping.epoch, claims: false, save: keeping.save(true) });
+        const told = keeping.stopPolitely(this.#processors);
+        await link.leave(keeping.epoch);
+        await told;
+        link.keep(false);
+      } else if (this.#beats.hasBegun) await link.leave(null);
+    } catch (error) {
+      keeping?.stop();
+      observer.poolFault(poolId, error);
+    }
+  }
+}
