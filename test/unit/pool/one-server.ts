@@ -44,8 +44,8 @@ export function playArrivals(settings: PoolSettings, arrivals: readonly Arrival[
       const { id } = running.shift()!;
       pool.settle(id, byId.get(id)!.demand?.work ?? 100, T0 + at);
     } else if (coming[0]?.at === at) {
-      const { id, serviceMs: _, ...parts } = coming.shift()!;
-      const answer = pool.ask(ask(id, { ...parts, pool: settings, at }));
+      const { id, demand, entitlement, maxWaitMs } = coming.shift()!;
+      const answer = pool.ask({ ...ask(id, { ...(demand && { demand }), pool: settings, at }), ...(entitlement && { entitlement }), ...(maxWaitMs !== undefined && { maxWaitMs }) });
       if (answer.kind === 'dispatched') start(id, at);
       if (answer.kind === 'refused') outcomes.push({ id, what: 'refused', at });
     } else {
