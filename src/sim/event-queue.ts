@@ -46,7 +46,10 @@ export class EventQueue {
   /** Takes the next event into the fields. @returns whether there was one. */
   take(): boolean {
     if (this.#length === 0) return false;
-    [this.timeMs, this.kind, this.subject, this.version] = [this.#times[0]!, this.#kinds[0]!, this.#subjects[0]!, this.#versions[0]!];
+    this.timeMs = this.#times[0]!;
+    this.kind = this.#kinds[0]!;
+    this.subject = this.#subjects[0]!;
+    this.version = this.#versions[0]!;
     const last = --this.#length;
     if (last > 0) this.#sink(last);
     return true;

@@ -63,19 +63,27 @@ export class Fleet {
   }
 
   get slots(): number {
-    return this.#sum((node) => node.slots);
+    let sum = 0;
+    for (const node of this.nodes) sum += node.slots;
+    return sum;
   }
 
   get running(): number {
-    return this.#sum((node) => node.running);
+    let sum = 0;
+    for (const node of this.nodes) sum += node.running;
+    return sum;
   }
 
   get queued(): number {
-    return this.#sum((node) => node.queued);
+    let sum = 0;
+    for (const node of this.nodes) sum += node.queued;
+    return sum;
   }
 
   get preemptions(): number {
-    return this.#sum((node) => node.preemptions);
+    let sum = 0;
+    for (const node of this.nodes) sum += node.preemptions;
+    return sum;
   }
 
   /** Of the fullest node. */
@@ -85,11 +93,5 @@ export class Fleet {
 
   #create(index: number): EngineNode {
     return this.#spec.kind === 'batching' ? new BatchingNode(this.#spec, index, this.#host) : new ConstantNode(this.#spec, index, this.#host);
-  }
-
-  #sum(of: (node: EngineNode) => number): number {
-    let sum = 0;
-    for (const node of this.nodes) sum += of(node);
-    return sum;
   }
 }

@@ -5,7 +5,7 @@
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startLlama } from '../../src/services/llama.js';
 import { resolveLlamaModel, resolveLlamaServer } from '../../src/services/resolve.js';
@@ -32,8 +32,10 @@ const seed = Number(values.seed ?? 1);
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const dir = await mkdtemp(join(tmpdir(), 'tokenweir-engine-check-'));
-const server = await resolveLlamaServer({ progress });
-const model = await resolveLlamaModel({ progress });
+// This runs as a copy in the cache: what is installed belongs into the cache itself.
+const cacheDir = resolve('.cache');
+const server = await resolveLlamaServer({ progress, cacheDir });
+const model = await resolveLlamaModel({ progress, cacheDir });
 const running = await startLlama({ program: server.path, model: model.path, dir, slots: SLOTS });
 try {
   const text = await check(new Llama(running.url));

@@ -1,3 +1,5 @@
+import { request, type IncomingMessage } from 'node:http';
+
 /** One request to be sent at a time. */
 export interface Job {
   readonly atMs: number;
@@ -36,10 +38,10 @@ export class Llama {
   /** @param askedMs when it was due: what this process was late counts too. */
   async #one(job: Job, askedMs: number): Promise<Served> {
     const body = { prompt: this.#prompt(job.promptTokens), n_predict: job.outputTokens, ignore_eos: true, cache_prompt: false, temperature: 0, stream: true };
-    const response = await fetch(`${this.#url}/completion`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-    if (!response.ok || response.body === null) throw new Error(`the server answers ${response.status}: ${await response.text()}`);
+    const response = await post(`${this.#url}/completion`, JSON.stringify(body));
+    if (response.statusCode !== 200) throw new Error(`the server answers ${response.statusCode}`);
     let ttftMs = NaN;
-    for await (const _ of response.body as unknown as AsyncIterable<Uint8Array>) {
+    for await (const _ of response) {
       void _;
       if (Number.isNaN(ttftMs)) ttftMs = performance.now() - askedMs;
     }
@@ -51,4 +53,12 @@ export class Llama {
     const offset = this.#prompts++;
     return Array.from({ length: tokens }, (_, i) => VOCABULARY.first + ((offset * 7919 + i * 104_729) % VOCABULARY.size));
   }
+}
+
+/** On a connection of its own: the server closes idle ones without notice. */
+function post(url: string, body: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    request(url, { method: 'POST', agent: false, headers }, resolve).on('error', reject).end(body);
+  });
 }
