@@ -5,7 +5,7 @@ import { reopen } from './booking.js';
 import type { Bucket } from './bucket.js';
 import { advanceClock, keepAlive } from './leases.js';
 import { enqueue } from './queue.js';
-import { AVERAGE_S, servedOf, touchRates } from './rates.js';
+import { AVERAGE_S, servedOf } from './rates.js';
 import type { PoolScheduler } from './scheduler.js';
 import { applySettings } from './settings.js';
 import type { EntitlementState, Lease, PoolState, Rates } from './state.js';
@@ -45,12 +45,11 @@ export interface MovedLease {
 /** Of more entitlements only so many are remembered. */
 const MAX_SAVED = 2_000;
 
-/** What another scheduler of the same pool needs to go on in fairness. */
+/** What another scheduler of the same pool needs to go on in fairness. To look changes nothing. */
 export function exportState({ state: s }: PoolScheduler): SavedPool {
   const entitlements: SavedEntitlement[] = [];
   for (const e of s.entitlements.values()) {
     if (entitlements.length === MAX_SAVED) break;
-    touchRates(s, e);
     if (!isWorthSaving(e)) continue;
     entitlements.push({ config: e.config, v: e.v, rates: { ...e.rates }, bucket: { ...e.bucket }, waits: e.waiting.count > 0 });
   }

@@ -1,4 +1,4 @@
-import type { PoolAnswer } from '../../domain/pool.js';
+import type { PoolAnswer, PoolRenewal } from '../../domain/pool.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { adoptRunning, adoptWaiting, exportState, keepPlaces, restoreState, type MovedLease, type SavedPool } from '../../pool/moving.js';
 import type { OwnedEvent, PoolScheduler } from '../../pool/scheduler.js';
@@ -89,7 +89,7 @@ export class Keeper {
     for (const lease of leases) this.#meet(from, lease, atMs);
     const gathered = this.#gathered;
     if (gathered === null) {
-      this.#look(atMs);
+      if (leases.length > 0) this.#look(atMs);
       if (all !== null) this.parts.tell(from, { kind: 'registered', all });
       return;
     }
@@ -165,6 +165,8 @@ export class Keeper {
   #answer(from: string, request: Decided): void {
     this.parts.tell(from, { kind: 'reply', seq: request.seq, reply: this.#replyTo(from, request, this.#driven.nowMs(request.nowMs)) });
     this.#driven.settle();
+    // After the events: one of them may have told what became of it.
+    if (request.kind === 'renew') this.#tellMissing(from, request.renewals);
   }
 
   #replyTo(from: string, request: Decided, nowMs: number): Reply {
@@ -178,7 +180,9 @@ export class Keeper {
       case 'cancel':
         return { end: scheduler.cancel(request.leaseId, nowMs), nextAtMs: this.#driven.nextAtMs(nowMs) };
       case 'renew':
-        return this.#renew(from, request, nowMs);
+        this.#processors.set(request.owner, from);
+        scheduler.renew(request.owner, request.renewals, nowMs);
+        return { nextAtMs: this.#driven.nextAtMs(nowMs) };
       case 'tick':
         scheduler.tick(request.settings, nowMs);
         return { nextAtMs: this.#driven.nextAtMs(nowMs) };
@@ -187,13 +191,9 @@ export class Keeper {
     }
   }
 
-  #renew(from: string, { owner, renewals }: Extract<Request, { kind: 'renew' }>, nowMs: number): Reply {
-    this.#processors.set(owner, from);
-    const { state } = this.#scheduler;
-    this.#scheduler.renew(owner, renewals, nowMs);
-    const leaseIds = renewals.map(({ leaseId }) => leaseId).filter((leaseId) => !state.leases.has(leaseId));
+  #tellMissing(from: string, renewals: readonly PoolRenewal[]): void {
+    const leaseIds = renewals.map(({ leaseId }) => leaseId).filter((leaseId) => !this.#scheduler.state.leases.has(leaseId));
     if (leaseIds.length > 0) this.parts.tell(from, { kind: 'missing', leaseIds });
-    return { nextAtMs: this.#driven.nextAtMs(nowMs) };
   }
 
   #timed(answer: PoolAnswer, nowMs: number): PoolAnswer {

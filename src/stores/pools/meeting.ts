@@ -28,15 +28,15 @@ export function meet(scheduler: PoolScheduler, told: ToldLease): Met {
   return runs ? metRunning(told, ended) : metWaiting(scheduler, ended);
 }
 
-/** It runs at its owner. Reaped and unclaimed ones go on; what was cancelled here, since no answer came in time, runs after all. */
+/** It runs at its owner. Reaped and unclaimed ones go on; one that was refused here may have been dispatched there meanwhile. */
 function metRunning({ ends }: ToldLease, { how }: Ended): Met {
   if (how === 'reaped' || how === 'unclaimed') return { kind: 'renew' };
-  return ends ? { kind: 'nothing' } : { kind: 'run', wasWaiting: false };
+  return (how === 'queue_timeout' || how === 'pool_busy') && !ends ? { kind: 'run', wasWaiting: false } : { kind: 'nothing' };
 }
 
 function metWaiting(scheduler: PoolScheduler, { lease, how }: Ended): Met {
-  if (how !== 'queue_timeout' && how !== 'pool_busy') return { kind: 'wait' };
-  return { kind: 'event', event: refusedEvent(scheduler, lease, how) };
+  if (how === 'reaped' || how === 'unclaimed') return { kind: 'wait' };
+  return how === 'queue_timeout' || how === 'pool_busy' ? { kind: 'event', event: refusedEvent(scheduler, lease, how) } : { kind: 'nothing' };
 }
 
 function grantedEvent({ state: s }: PoolScheduler, lease: Lease): PoolEvent {
