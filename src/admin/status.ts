@@ -1,9 +1,11 @@
+import type { PoolReading } from '../admission/pool-readings.js';
 import { weaker, type Enforcement } from '../domain/enforcement.js';
 import type { Level, TenantTotals } from '../domain/lease.js';
 import type { Policy } from '../domain/policy.js';
 import type { BucketSpec, StoreSnapshot } from '../domain/store.js';
 import type { Limit, LimitDimension, Tenant } from '../domain/tenant.js';
 import { bucketSpecsOf, modeOf } from '../quota/charges.js';
+import { poolStatuses, type PoolStatus } from './pool-status.js';
 
 /** A rate: units a minute, and whole units left now (negative in debt). */
 export interface RateStatus {
@@ -43,11 +45,12 @@ export interface TenantStatus {
 export interface StatusDocument {
   readonly enforcement: Enforcement;
   readonly leases: number;
+  /** Requests held, at all pools. */
   readonly waiting: number;
   readonly tenants: Readonly<Record<string, TenantStatus>>;
   /** Tenants made from a template beyond those shown. */
   readonly tenantsOmitted: number;
-  readonly pools: Readonly<Record<string, never>>;
+  readonly pools: Readonly<Record<string, PoolStatus>>;
 }
 
 /** Tenants made from a template that are shown, the most recently used. */
@@ -60,17 +63,25 @@ export function bucketsToShow(policy: Policy, templateTenants: readonly Tenant[]
   return tenantsToShow(policy, templateTenants).flatMap((tenant) => bucketSpecsOf(tenant));
 }
 
+/** What pools are at this moment. */
+export interface PoolsNow {
+  readonly readings: readonly PoolReading[];
+  readonly nowMs: number;
+}
+
+const NO_POOLS: PoolsNow = { readings: [], nowMs: 0 };
+
 /** Puts the policy in force and what the store holds together. A bucket that the snapshot does not know is full. */
-export function buildStatus(policy: Policy, templateTenants: readonly Tenant[], snapshot: StoreSnapshot): StatusDocument {
+export function buildStatus(policy: Policy, templateTenants: readonly Tenant[], snapshot: StoreSnapshot, { readings, nowMs } = NO_POOLS): StatusDocument {
   const levels = new Map(snapshot.levels.map((level) => [level.key, level]));
   const shown = tenantsToShow(policy, templateTenants);
   return {
     enforcement: policy.enforcement,
     leases: snapshot.leases,
-    waiting: 0,
+    waiting: readings.reduce((total, reading) => total + reading.snapshot.waiting, 0),
     tenants: Object.fromEntries(shown.map((tenant) => [tenant.id, tenantStatus(policy, tenant, levels, snapshot)])),
     tenantsOmitted: policy.tenants.size + templateTenants.length - shown.length,
-    pools: {},
+    pools: poolStatuses(readings, nowMs),
   };
 }
 

@@ -10,8 +10,7 @@ interface Cell {
 export interface BucketTallyOptions {
   readonly name: string;
   readonly help: string;
-  /** At most one label. */
-  readonly labelName: string | null;
+  readonly labelNames: readonly string[];
   /** Upper bounds, ascending. */
   readonly bounds: readonly number[];
   readonly registry: Registry;
@@ -24,18 +23,18 @@ export interface BucketTallyOptions {
 export class BucketTally {
   readonly #cells = new Map<string, Cell>();
   readonly #bounds: readonly number[];
-  readonly #labelName: string | null;
+  readonly #labelNames: readonly string[];
 
-  constructor({ name, help, labelName, bounds, registry }: BucketTallyOptions) {
+  constructor({ name, help, labelNames, bounds, registry }: BucketTallyOptions) {
     this.#bounds = bounds;
-    this.#labelName = labelName;
-    if (labelName === null) this.#cell('');
+    this.#labelNames = labelNames;
+    if (labelNames.length === 0) this.#cell('');
     const get = () => Promise.resolve({ name, help, type: 'histogram', aggregator: 'sum', values: this.#values(name) });
     // The registry wants no more of a metric than this, though its type says otherwise.
     registry.registerMetric({ name, help, get, reset: () => { this.#cells.clear(); } } as unknown as Metric);
   }
 
-  /** Adds one observation; `label` is bounded, and empty where there is none. @throws RangeError for what is no number: it would spoil the sum for good. */
+  /** Adds one observation; `label`: the values in the order of the names, each bounded, with a line end between them. @throws RangeError for what is no number: it would spoil the sum for good. */
   observe(label: string, value: number): void {
     if (!Number.isFinite(value)) throw new RangeError('not a finite number');
     const cell = this.#cells.get(label) ?? this.#cell(label);
@@ -45,7 +44,8 @@ export class BucketTally {
   }
 
   #cell(label: string): Cell {
-    const labels = this.#labelName === null ? {} : { [this.#labelName]: label };
+    const values = label.split('\n');
+    const labels = Object.fromEntries(this.#labelNames.map((name, i) => [name, values[i] ?? '']));
     const cell = { labels, counts: new Float64Array(this.#bounds.length + 1), sum: 0 };
     this.#cells.set(label, cell);
     return cell;

@@ -2,11 +2,12 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { SettleResult } from '../domain/lease.js';
 import type { EndReason } from '../domain/pool.js';
 import type { OnStoreFailure } from '../domain/store-settings.js';
-import type { FaultKind, PassReason, RequestRecord } from '../domain/decision.js';
+import type { FaultKind, PassReason, PoolDecision, RequestRecord } from '../domain/decision.js';
 import { usageLines } from '../domain/usage.js';
 import { BoundedLabels, NONE, OTHER } from './bounded-labels.js';
 import { BucketTally } from './bucket-tally.js';
 import { startEventLoopLag, type EventLoopLag } from './event-loop-lag.js';
+import { PoolMetrics, type PoolSource } from './pool-metrics.js';
 import { Tally } from './tally.js';
 
 export interface MetricsOptions {
@@ -23,6 +24,7 @@ export interface MetricsText {
 }
 
 const FAST_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+const HOLD_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 3_600];
 const RATIOS = [0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10];
 /** Pairs of tenant and model that have token counters of their own: tenants × models would be far more than a scrape can carry. */
 const MAX_TOKEN_PAIRS = 5_000;
@@ -72,7 +74,7 @@ const PASSES: Record<PassReason, true> = {
 
 /**
  * All of Prometheus in one place, in a registry of its own. Label values are bounded: tenants 1,000 (only configured ones
- * come here), reasons 100, operations 50, models 200. A model's name is the client's claim, so it becomes a label only
+ * come here), pools 100, reasons 100, operations 50, models 200. A model's name is the client's claim, so it becomes a label only
  * when its upstream told usage for it, and one tenant brings in at most a quarter of them: invented names stay `other`.
  */
 export class Metrics {
@@ -82,6 +84,7 @@ export class Metrics {
   readonly #models = new BoundedLabels({ maxValues: 200, maxPerOwner: 50, maxLength: 128 });
   readonly #reasons = new BoundedLabels({ maxValues: 100, maxPerOwner: 100, maxLength: 64 });
   readonly #ops = new BoundedLabels({ maxValues: 50, maxPerOwner: 50, maxLength: 64 });
+  readonly #poolLabels = new BoundedLabels({ maxValues: 100, maxPerOwner: 100, maxLength: 128 });
   readonly #pairs = new Set<string>();
 
   readonly #requests = this.#tally('requests_total', 'Requests that are over, by decision.', ['tenant', 'pool', 'decision', 'reason']);
@@ -99,10 +102,13 @@ export class Metrics {
   readonly #journalEntries = this.#gauge('journal_entries', 'Settlements that wait for the store.', []);
   readonly #journalBytes = this.#gauge('journal_bytes', 'Size of those.', []);
   readonly #journalDropped = this.#counter('journal_dropped_total', 'Settlements that were given up, for the journal was full.', []);
-  readonly #decisionSeconds = this.#histogram('decision_seconds', 'Time to decide on a request.', null, FAST_SECONDS);
-  readonly #storeSeconds = this.#histogram('store_seconds', 'Time of a call to the store.', 'op', FAST_SECONDS);
-  readonly #ratio = this.#histogram('estimate_error_ratio', 'True prompt tokens / estimated prompt tokens.', 'model', RATIOS);
+  readonly #decisionSeconds = this.#histogram('decision_seconds', 'Time to decide on a request.', [], FAST_SECONDS);
+  readonly #storeSeconds = this.#histogram('store_seconds', 'Time of a call to the store.', ['op'], FAST_SECONDS);
+  readonly #ratio = this.#histogram('estimate_error_ratio', 'True prompt tokens / estimated prompt tokens.', ['model'], RATIOS);
+  readonly #holdSeconds = this.#histogram('hold_seconds', 'How long requests were held at their pool, by how that ended.', ['pool', 'tier', 'outcome'], HOLD_SECONDS);
+  readonly #pools = new PoolMetrics(this.#registry, { pool: (id) => this.#poolLabels.admit(id), tenant: (label) => this.#tenants.admit(label) });
   readonly #leases = this.#gauge('leases', 'Leases that have not ended.', []);
+  #poolSource: PoolSource | null = null;
   readonly #streams = this.#gauge('streams', 'Streams from Envoy that are open.', []);
 
   constructor({ version, processMetrics }: MetricsOptions) {
@@ -120,7 +126,9 @@ export class Metrics {
   /** Counts a finished request and the tokens it was charged. */
   request(record: RequestRecord): void {
     const tenant = this.#tenants.admit(record.tenantLabel);
-    this.#requests.add({ tenant, pool: NONE, decision: record.decision, reason: this.#reasons.admit(record.reason) }, 1);
+    const pool = record.pool === null ? NONE : this.#poolLabels.admit(record.pool.poolId);
+    this.#requests.add({ tenant, pool, decision: record.decision, reason: this.#reasons.admit(record.reason) }, 1);
+    if (record.pool !== null && record.pool.waitedMs > 0) this.#held(pool, record.pool, record);
     if (record.endReason !== null) this.#ended.inc({ why: record.endReason });
     if (record.usage === null) return;
     const lines = usageLines(record.usage, record.model ?? NONE, null);
@@ -192,7 +200,13 @@ export class Metrics {
     this.#leases.inc(change);
   }
 
+  /** Where pools are read from at each scrape; before that there is nothing of them. */
+  watchPools(source: PoolSource): void {
+    this.#poolSource = source;
+  }
+
   async text(): Promise<MetricsText> {
+    if (this.#poolSource !== null) this.#pools.show(await this.#poolSource.read(), this.#poolSource.labelOf);
     return { contentType: this.#registry.contentType, body: await this.#registry.metrics() };
   }
 
@@ -200,6 +214,12 @@ export class Metrics {
   close(): void {
     this.#lag?.stop();
     this.#registry.clear();
+  }
+
+  /** A request that was held, when it is over. */
+  #held(pool: string, { waitedMs, factors }: PoolDecision, { decision, reason }: RequestRecord): void {
+    const outcome = decision === 'admitted' ? 'granted' : this.#reasons.admit(reason);
+    this.#holdSeconds.observe(`${pool}\n${factors.tier}\n${outcome}`, waitedMs / 1_000);
   }
 
   #modelLabel(tenant: string, record: RequestRecord): string {
@@ -238,7 +258,7 @@ export class Metrics {
     return new Gauge({ name: `tokenweir_${name}`, help, labelNames, registers: [this.#registry] });
   }
 
-  #histogram(name: string, help: string, labelName: string | null, bounds: number[]): BucketTally {
-    return new BucketTally({ name: `tokenweir_${name}`, help, labelName, bounds, registry: this.#registry });
+  #histogram(name: string, help: string, labelNames: string[], bounds: number[]): BucketTally {
+    return new BucketTally({ name: `tokenweir_${name}`, help, labelNames, bounds, registry: this.#registry });
   }
 }
