@@ -78,6 +78,25 @@ describe('the line of a request (point 8)', () => {
     expect(lines()[0]).toMatchObject({ limit: 'tokens_per_minute', scope: 'parent:corp', retryAfterMs: 7_000, inputTokens: null });
   });
 
+  it('tells how long a request was held or why its pool refused it, with the factors that decided; else only where it ran (issue 6, point 7)', () => {
+    const { log, lines } = logTo();
+    const factors = {
+      entitlementId: 'corp', serviceClass: 'elastic', tier: 1, weight: 15.5, sloFactor: 2, burstFactor: 0.5, debtFactor: 1.55, debtTokens: 2_200.12345,
+      servedTokensPerSecond: 33, virtualTime: 1_234, waiting: 17,
+    } as const;
+    const explained = {
+      pool: 'chat', entitlement: 'corp', serviceClass: 'elastic', tier: 1, poolWaiting: 17, weight: 15.5, sloFactor: 2, burstFactor: 0.5, debtFactor: 1.55, debtTokens: 2_200.123,
+      servedTokensPerSecond: 33, virtualTime: 1_234,
+    };
+    log.request(record({ pool: { poolId: 'chat', waitedMs: 1_500, factors } }));
+    log.request(record({ pool: { poolId: 'chat', waitedMs: 0, factors }, decision: 'refused', reason: 'pool_busy', usage: null }));
+    log.request(record({ pool: { poolId: 'chat', waitedMs: 0, factors } }));
+    expect(lines()[0]).toMatchObject({ ...explained, poolWaitedMs: 1_500 });
+    expect(lines()[1]).toMatchObject({ ...explained, poolWaitedMs: 0, reason: 'pool_busy' });
+    expect(lines()[2]).toMatchObject({ pool: 'chat', poolWaitedMs: 0, entitlement: 'corp', tier: 1 });
+    expect(lines()[2]).not.toHaveProperty('weight');
+  });
+
   it('stays one short line whatever a client names its model or request', () => {
     const { log, text } = logTo();
     log.request(record({ model: `m\n{"level":"error"}${'x'.repeat(1_000_000)}`, requestId: `r\r\n${'y'.repeat(1_000_000)}` }));
