@@ -6,9 +6,9 @@ export type RedisClient = Redis | Cluster;
 
 export type Argument = string | number | Buffer;
 
-/** The commands that `defineScripts` adds to a client: keys first, as each script's head says. */
+/** The commands that `defineScripts` adds to a client: keys first, as each script's head says. `…Buffer`: answers with bytes. */
 export interface Scripts {
-  twReserve(clockKey: string, ...args: Argument[]): Promise<number[]>;
+  twReserveBuffer(clockKey: string, ...args: Argument[]): Promise<Buffer>;
   twRenew(clockKey: string, ...args: Argument[]): Promise<string[]>;
   twSettle(clockKey: string, ...args: Argument[]): Promise<[kind: string, booked?: string]>;
   twCancel(clockKey: string, ...args: Argument[]): Promise<[kind: string, booked?: string]>;
@@ -32,11 +32,14 @@ interface Script {
 }
 
 const TIME = ['time'];
-const LEASES = ['time', 'leases'];
-const LEDGER = ['time', 'leases', 'ledger'];
+const RESERVE = ['time', 'buckets', 'leases'];
+const LEASES = [...RESERVE, 'records'];
+const LEDGER = [...LEASES, 'ends', 'ledger'];
 
-const SCRIPTS: Readonly<Record<keyof Scripts, Script>> = {
-  twReserve: { file: 'reserve', keys: 1, needs: LEASES },
+type ScriptName = Exclude<keyof Scripts, 'twReserveBuffer'> | 'twReserve';
+
+const SCRIPTS: Readonly<Record<ScriptName, Script>> = {
+  twReserve: { file: 'reserve', keys: 1, needs: RESERVE },
   twRenew: { file: 'renew', keys: 1, needs: LEASES },
   twSettle: { file: 'settle', keys: 1, needs: LEDGER },
   twCancel: { file: 'cancel', keys: 1, needs: LEDGER },
