@@ -3,6 +3,7 @@ import type { RedisAddress } from '../../domain/store-settings.js';
 import type { Clock } from '../../lib/clock.js';
 import { clusterOptions, redisOptions } from './client-options.js';
 import { faultText } from './connect-error.js';
+import { joinWrites } from './joined-writes.js';
 
 export type RedisClient = Redis | Cluster;
 
@@ -36,6 +37,7 @@ export interface StoreConnection {
 export function connectStore(address: RedisAddress, { clock, random }: ConnectPorts): StoreConnection {
   const isCluster = address.topology.kind === 'cluster';
   const client = isCluster ? new Cluster([...address.nodes], clusterOptions(address, random)) : new Redis(redisOptions(address, random));
+  joinWrites(client);
   const watched = watch(client, secretsOf(address));
   return {
     ...{ client, isCluster },

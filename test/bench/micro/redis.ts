@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import type { BucketCharge, LedgerEvent, ReserveRequest } from '../../../src/domain/lease.js';
 import type { Store } from '../../../src/domain/store.js';
 import { freePort } from '../../../src/services/ports.js';
+import { joinWrites } from '../../../src/stores/connect/joined-writes.js';
 import { packCharges } from '../../../src/stores/redis/buckets.js';
 import { createRedisStore } from '../../../src/stores/redis/redis-store.js';
 import type { Figure } from './figure.js';
@@ -96,6 +97,7 @@ async function measure(): Promise<Measured> {
   const server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', ''], { stdio: 'ignore' });
   const client = new Redis({ port, protocol: 2, retryStrategy: () => 50 });
   client.on('error', () => undefined);
+  joinWrites(client);
   try {
     return await measureOn(client);
   } finally {
