@@ -88,7 +88,8 @@ async function gated(admission: Admission, subject: Subject, body: Buffer, facts
   const { estimator, gates, clock } = admission;
   const { tenant, headers, policy, id, span } = subject;
   const estimating = span.child('estimate');
-  const prompt = await exactEstimate(admission, subject, body, facts, estimator.prompt(tenant.id, facts));
+  const estimate = estimator.prompt(tenant.id, facts);
+  const prompt = policy.exactCounting === null ? estimate : await exactEstimate(admission, subject, body, facts, estimate);
   const output = estimator.output(tenant.id, facts, {
     maxOutputTokens: policy.maxOutputTokens(facts.model),
     unknownOutputTokens: policy.unknownOutputTokens,
