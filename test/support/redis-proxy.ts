@@ -63,6 +63,7 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
 
 function pipe(client: Socket, server: Socket, faults: Faults, sockets: Set<Socket>): void {
   let losing = false;
+  let lastDueMs = 0;
   const end = (): void => {
     client.destroy();
     server.destroy();
@@ -86,7 +87,10 @@ function pipe(client: Socket, server: Socket, faults: Faults, sockets: Set<Socke
   server.on('data', (piece) => {
     if (losing) return end();
     if (faults.swallow) return;
-    if (faults.delayMs === 0) client.write(piece);
-    else setTimeout(() => client.write(piece), faults.delayMs);
+    // What came first goes first, also where the delay became less since.
+    const nowMs = performance.now();
+    lastDueMs = Math.max(lastDueMs, nowMs + faults.delayMs);
+    if (lastDueMs <= nowMs) client.write(piece);
+    else setTimeout(() => client.write(piece), lastDueMs - nowMs);
   });
 }
