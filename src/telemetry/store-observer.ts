@@ -33,7 +33,7 @@ export function createStoreObserver({ metrics, log }: { readonly metrics: Metric
       metrics.decidedAway(how);
     },
     journal: (size) => {
-      if (size.dropped > dropped) log.error('the journal is full: settlements are missing in ledger and totals', undefined, { dropped: size.dropped - dropped });
+      if (size.dropped > dropped) log.error('the journal is full, or ended with the process: settlements are missing in ledger and totals', undefined, { dropped: size.dropped - dropped });
       metrics.journal(size, size.dropped - dropped);
       dropped = size.dropped;
     },
