@@ -5,6 +5,7 @@ import type { Metrics } from './metrics.js';
 /** What happens between a processor and its shared store. */
 export interface StoreTold {
   connection(state: 'connecting' | 'ready' | 'away' | 'closed', fault: string | null): void;
+  misconfigured(advice: string): void;
   storeAway(error: unknown): void;
   storeBack(awayMs: number): void;
   decidedAway(how: OnStoreFailure): void;
@@ -20,6 +21,9 @@ export function createStoreObserver({ metrics, log }: { readonly metrics: Metric
       metrics.storeConnected(state === 'ready');
       if (state === 'ready') log.info('connected to the store');
       else if (state !== 'closed') log.warn(`not connected to the store: ${fault ?? 'the connection ended'}`);
+    },
+    misconfigured: (advice) => {
+      log.warn(advice);
     },
     storeAway: (error) => {
       metrics.storeAway(true);
