@@ -24,7 +24,8 @@ export interface JournalFileOptions {
  * A journal that outlives its process: one line of JSON for each entry and for each that was booked. Lines are handed to the system as they
  * come, so a crash of the process loses none that `add` was called for but those of the same moment; and they are synced once a second, so a
  * crash of the machine loses the last second. What an earlier process left is in it from the start.
- * @throws Error if the folder can't be made or the file not opened: a journal that was asked for and can't be kept is told at the start.
+ * @throws Error if the folder can't be made or the file not opened: a journal that was asked for and can't be kept is told at the start. A disk
+ * that is full is no reason not to start.
  */
 export async function openJournal(options: JournalFileOptions): Promise<Journal> {
   const { path, bounds, clock } = options;
@@ -69,7 +70,13 @@ class JournalFile implements JournalCopy {
 
   /** Writes what was found anew: without what is booked, and without a line that a crash cut. */
   async begin(): Promise<void> {
-    await this.#rewrite();
+    try {
+      await this.#rewrite();
+    } catch (error) {
+      // A full disk is no mistake of the configuration: what was read is there, and a processor that does not start serves nobody.
+      if (!isFullDisk(error)) throw error;
+      await this.#failed(error);
+    }
   }
 
   added(entry: JournalEntry, json: string): void {
@@ -189,13 +196,17 @@ class JournalFile implements JournalCopy {
     try {
       await step();
     } catch (error) {
-      const broken = this.#handle;
-      this.#handle = null;
-      this.#waiting = [];
-      await broken?.close().catch(() => undefined);
-      this.#retryLater();
-      this.options.onFault(error);
+      await this.#failed(error);
     }
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    const broken = this.#handle;
+    this.#handle = null;
+    this.#waiting = [];
+    await broken?.close().catch(() => undefined);
+    this.#retryLater();
+    this.options.onFault(error);
   }
 
   #retryLater(): void {
@@ -204,6 +215,10 @@ class JournalFile implements JournalCopy {
       this.#append('');
     });
   }
+}
+
+function isFullDisk(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 }
 
 function lineOf(line: JournalLine): string {

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -166,6 +166,22 @@ describe('a journal on disk', () => {
     await expect.poll(lines).toBe(3);
     expect(await readdir(join(folder, 'deeper'))).toEqual(['journal.jsonl']);
     expect(faults.length).toBe(1);
+    await journal.close();
+  });
+
+  test('on a disk that is full at the start is told, there, and written when there is room', async () => {
+    const clock = new VirtualClock(T0);
+    const make = () => openJournal({ path, bounds: { maxEntries: 100, maxBytes: 1_000_000 }, clock, onFault: (error) => faults.push(error) });
+    const before = await make();
+    before.add(entry('a'));
+    await before.close();
+    await symlink('/dev/full', `${path}.new`);
+    const journal = await make();
+    expect(ids(journal)).toEqual(['a']);
+    expect(String(faults)).toMatch(/ENOSPC/);
+    journal.add(entry('b'));
+    clock.advance(1_000);
+    await expect.poll(async () => (await readFile(path, 'utf8')).split('\n').length - 1).toBe(2);
     await journal.close();
   });
 
