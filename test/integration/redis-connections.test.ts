@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RedisAddress } from '../../src/domain/store-settings.js';
 import { systemClock } from '../../src/lib/clock.js';
 import { connectStore, type StoreConnection } from '../../src/stores/connect/connect.js';
+import { openStore } from '../../src/stores/open-store.js';
 import { createRedisStore } from '../../src/stores/redis/redis-store.js';
 import { describeStore } from '../conformance/store-conformance.js';
 import { T0 } from '../conformance/store-under-test.js';
 import { charge, request } from '../conformance/store-builders.js';
+import { configOf } from '../support/processor.js';
 import { redisAddress } from '../support/redis-address.js';
 import { valkeyBinary } from '../support/redis-binary.js';
 import { startCluster, until } from '../support/redis-cluster.js';
@@ -114,6 +116,46 @@ describe('a single server', () => {
     expect(connection.lastFault()).toMatch(/WRONGPASS/);
     expect(connection.lastFault()).not.toContain('wrong-password');
     await smoke(storeOf(await connected(`store: redis://127.0.0.1:${server.port}/0\nstoreLogin: { password: right-password }`)), ['acme']);
+  });
+});
+
+describe('a store that is set up wrong', () => {
+  test('a database that does not exist is no connection, and never database 0', async () => {
+    const server = ending(await startRedis());
+    const connection = connect(redisAddress(`store: ${server.url.replace(/0$/, '99')}`));
+    expect([await connection.ready(1_000), connection.lastFault()]).toEqual([false, 'ERR DB index is out of range (database 99)']);
+    await expect(storeOf(connection).reserve(one('acme', 'a'))).rejects.toThrow();
+    expect(await (await connected(`store: ${server.url}`)).client.dbsize()).toBe(0);
+  });
+
+  test('a port without TLS, and one with TLS only, are hinted at', async () => {
+    const plain = ending(await startRedis());
+    const { server } = ending(await startTlsRedis());
+    const [asTls, asPlain] = [connect(redisAddress(`store: rediss://127.0.0.1:${plain.port}`)), connect(redisAddress(`store: redis://127.0.0.1:${server.port}`))];
+    await until(async () => [asTls, asPlain].every((connection) => connection.lastFault() !== null));
+    expect([asTls.lastFault(), asPlain.lastFault()]).toEqual([expect.stringMatching(/does this port speak TLS\?/), expect.stringMatching(/TLS only/)]);
+  });
+
+  test('one that forgets when it is full is warned of; scripts are there before the first request, on every new connection', async () => {
+    const server = ending(await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] }));
+    const advice: string[] = [];
+    const told: (string | null)[] = [];
+    const quiet = { storeAway: () => undefined, storeBack: () => undefined, decidedAway: () => undefined, journal: () => undefined, storeFault: () => undefined };
+    const observer = { ...quiet, connection: (_: string, fault: string | null) => told.push(fault), misconfigured: (text: string) => advice.push(text) };
+    const opened = await openStore(configOf(`store: ${server.url}\ntenants: []`).store, { clock: systemClock, random: Math.random, owner: 'p1', observer });
+    ends.push(() => opened.close());
+    await opened.start();
+    expect(advice).toEqual([expect.stringMatching(/maxmemory-policy is allkeys-lru/)]);
+    const { client } = await connected(`store: ${server.url}`);
+    await client.config('RESETSTAT');
+    expect(await opened.store.reserve(one('acme', 'a'))).toMatchObject({ kind: 'reserved' });
+    await opened.store.cancel('a', systemClock.nowMs());
+    expect(await client.info('errorstats')).not.toContain('NOSCRIPT');
+    await client.script('FLUSH');
+    await client.config('SET', 'requirepass', 'later-password');
+    await client.call('CLIENT', 'KILL', 'TYPE', 'normal');
+    await until(async () => told.some((fault) => /NOAUTH/.test(fault ?? '')));
+    expect(told.filter((fault) => /NOAUTH/.test(fault ?? ''))).toHaveLength(1);
   });
 });
 

@@ -63,6 +63,13 @@ export function defineScripts(client: RedisClient): Scripts {
   return client as unknown as Scripts;
 }
 
+/** Gives every server the scripts before they are needed: the first requests would wait for that. Those that it then lacks are taught as ever. */
+export async function loadScripts(client: RedisClient): Promise<void> {
+  const servers = client.isCluster ? (client as Cluster).nodes('master') : [client as Redis];
+  const texts = Object.values(SCRIPTS).map(({ file, needs }) => [...needs, file].map(textOf).join('\n'));
+  await Promise.all(servers.flatMap((server) => texts.map((text) => server.script('LOAD', text))));
+}
+
 function textOf(file: string): string {
   return readFileSync(new URL(`${file}.lua`, FOLDER), 'utf8');
 }
