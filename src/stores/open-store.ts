@@ -62,9 +62,12 @@ export function openedStore(store: Store): OpenedStore {
 
 function connect(address: RedisAddress, { clock, random, observer }: StorePorts): StoreConnection {
   const connection = connectStore(address, { clock, random });
-  connection.onChange((state) => {
-    observer.connection(state, connection.lastFault());
-  });
+  const tell = (): void => {
+    observer.connection(connection.state(), connection.lastFault());
+  };
+  connection.onChange(tell);
+  // The connection ended, says the first line; why it does not come back, only the attempts tell.
+  connection.onNewFault(tell);
   return connection;
 }
 
@@ -76,7 +79,8 @@ function withFallback(shared: Store, connection: StoreConnection, journal: Journ
     store,
     start: async () => {
       const connected = await connection.ready(FIRST_CONNECTION_MS);
-      if (!connected) ports.observer.connection(connection.state(), connection.lastFault());
+      // One that failed was told as it failed.
+      if (!connected && connection.state() === 'connecting') ports.observer.connection('connecting', connection.lastFault());
       await heartbeats.start();
     },
     health: () => (connection.state() === 'ready' ? store.health() : 'away'),

@@ -72,6 +72,18 @@ describe('a single server', () => {
     expect(await storeOf(connection).reserve(one('acme', 'a'))).toMatchObject({ kind: 'reserved' });
   });
 
+  test('that stays away is told of with each new reason once, however often it is tried', async () => {
+    const server = ending(await startRedis());
+    const connection = await connected(`store: ${server.url}`);
+    const reasons: (string | null)[] = [];
+    let attempts = 0;
+    connection.onNewFault(() => reasons.push(connection.lastFault()));
+    connection.client.on('reconnecting', () => attempts++);
+    await server.kill();
+    await until(async () => attempts >= 5);
+    expect(reasons).toEqual([expect.stringContaining('ECONNREFUSED')]);
+  });
+
   test('that forgot the scripts is taught them again', async () => {
     const server = ending(await startRedis());
     const connection = await connected(`store: ${server.url}`);

@@ -26,6 +26,8 @@ export interface StoreConnection {
   lastFault(): string | null;
   /** Tells each change of the state; returns how to stop that. */
   onChange(listener: (state: ConnectionState) => void): () => void;
+  /** Tells when an attempt to come back fails for a reason that was not told since the connection was lost: `lastFault` has it. */
+  onNewFault(listener: () => void): void;
   /** Whether it is connected within so long. It goes on trying if not. */
   ready(withinMs: number): Promise<boolean>;
   /** Ends it at once: what was not answered fails. */
@@ -42,6 +44,7 @@ export function connectStore(address: RedisAddress, { clock, random }: ConnectPo
     state: watched.state,
     lastFault: watched.lastFault,
     onChange: watched.onChange,
+    onNewFault: watched.onNewFault,
     ready: (withinMs) => readyWithin(watched, clock, withinMs),
     close: () => {
       watched.close();
@@ -50,19 +53,30 @@ export function connectStore(address: RedisAddress, { clock, random }: ConnectPo
   };
 }
 
-type Watched = Pick<StoreConnection, 'state' | 'lastFault' | 'onChange' | 'close'>;
+/** Reasons that are told in one outage: many nodes may each have their own. */
+const MAX_REASONS = 8;
+
+type Watched = Pick<StoreConnection, 'state' | 'lastFault' | 'onChange' | 'onNewFault' | 'close'>;
 
 function watch(client: RedisClient, secrets: readonly string[]): Watched {
   const listeners = new Set<(state: ConnectionState) => void>();
+  const faultListeners = new Set<() => void>();
+  const told = new Set<string>();
   let state: ConnectionState = 'connecting';
   let fault: string | null = null;
   const become = (next: ConnectionState): void => {
     if (state === next || state === 'closed') return;
     state = next;
+    if (next === 'ready') told.clear();
+    else if (fault !== null) told.add(reasonOf(fault));
     for (const listener of listeners) listener(next);
   };
   const failed = (error: unknown): void => {
     fault = faultText(error, secrets);
+    const reason = reasonOf(fault);
+    if (state !== 'away' || told.has(reason) || told.size >= MAX_REASONS) return;
+    told.add(reason);
+    for (const listener of faultListeners) listener();
   };
   client.on('ready', () => {
     fault = null;
@@ -82,10 +96,18 @@ function watch(client: RedisClient, secrets: readonly string[]): Watched {
         listeners.delete(listener);
       };
     },
+    onNewFault: (listener) => {
+      faultListeners.add(listener);
+    },
     close: () => {
       become('closed');
     },
   };
+}
+
+/** A fault without its numbers: ports and pauses make the same reason look new. */
+function reasonOf(fault: string): string {
+  return fault.replaceAll(/\d+/g, '');
 }
 
 function readyWithin(watched: Watched, clock: Clock, withinMs: number): Promise<boolean> {
