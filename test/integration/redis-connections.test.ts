@@ -45,6 +45,7 @@ const storeOf = ({ client }: StoreConnection, keyPrefix = '') => createRedisStor
 
 /** As docs/operations.md tells. */
 const ACL = ['-@all', '+@read', '+@write', '+@scripting', '+@connection', '+time', '-@dangerous', '+info'];
+const CLUSTER_ACL = [...ACL, '+cluster|slots', '+cluster|info'];
 
 /** Spread over all nodes of a small cluster. */
 const TENANTS = Array.from({ length: 12 }, (_, i) => `tenant-${i}`);
@@ -158,6 +159,13 @@ describe('a cluster of three', () => {
     const connection = await connected(`store: ${cluster.url}`);
     expect(connection.isCluster).toBe(true);
     await smoke(storeOf(connection), TENANTS);
+  });
+
+  test('serves a user who may do no more than is needed', async () => {
+    const cluster = ending(await startCluster(3, ['--user', 'tokenweir', 'on', '>secret', '~tw1:*', ...CLUSTER_ACL]));
+    const connection = await connected(`store: ${cluster.url.replace('//', '//tokenweir:secret@')}`);
+    await smoke(storeOf(connection), TENANTS);
+    await expect(connection.client.get('other')).rejects.toThrow(/NOPERM/);
   });
 
   test('one node that dies takes its own tenants with it and no others, until it is back', async () => {
