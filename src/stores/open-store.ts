@@ -18,6 +18,8 @@ import { loadScripts } from './redis/scripts.js';
 const FIRST_CONNECTION_MS = 2_000;
 /** How long it may wait for what is done with a new connection. */
 const PREPARED_MS = 1_000;
+/** Reasons that are told in one outage: many nodes may each have their own. */
+const MAX_REASONS = 8;
 /** Bounds the journal beside its bytes. */
 const MAX_JOURNAL_ENTRIES = 500_000;
 
@@ -69,13 +71,14 @@ export function openedStore(store: Store): OpenedStore {
 
 function connect(address: RedisAddress, { clock, random, observer }: StorePorts): StoreConnection {
   const connection = connectStore(address, { clock, random });
-  const reasons = new Set<string | null>();
+  const reasons = new Set<string>();
   /** Each reason once in an absence. */
   const tell = (): void => {
     const [state, fault] = [connection.state(), connection.lastFault()];
+    const reason = reasonOf(fault);
     if (state === 'ready') reasons.clear();
-    else if (reasons.has(fault)) return;
-    else reasons.add(fault);
+    else if (reasons.has(reason) || reasons.size >= MAX_REASONS) return;
+    else reasons.add(reason);
     observer.connection(state, fault);
   };
   connection.onChange(tell);
@@ -94,6 +97,11 @@ async function prepare({ client }: StoreConnection, { clock, observer }: StorePo
 async function adviseOnEviction(client: StoreConnection['client'], observer: StoreObserver): Promise<void> {
   const policies = await evictionPolicies(client);
   if (policies.length > 0) observer.misconfigured?.(`the store forgets limits when its memory is full: its maxmemory-policy is ${policies.join(', ')}, and should be noeviction`);
+}
+
+/** A fault without its numbers: ports and pauses make the same reason look new. */
+function reasonOf(fault: string | null): string {
+  return (fault ?? '').replaceAll(/\d+/g, '');
 }
 
 function withFallback(shared: Store, connection: StoreConnection, journal: Journal, settings: StoreSettings, ports: StorePorts): OpenedStore {

@@ -17,6 +17,9 @@ import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { smoke } from '../support/redis-smoke.js';
 import { startTlsRedis } from '../support/redis-tls.js';
 
+/** What an observer of a store is told besides its connection. */
+const QUIET = { storeAway: () => undefined, storeBack: () => undefined, decidedAway: () => undefined, journal: () => undefined, storeFault: () => undefined, misconfigured: () => undefined };
+
 const ends: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
@@ -47,6 +50,7 @@ const storeOf = ({ client }: StoreConnection, keyPrefix = '') => createRedisStor
 
 /** As docs/operations.md tells. */
 const ACL = ['-@all', '+@read', '+@write', '+@scripting', '+@connection', '+time', '-@dangerous', '+info'];
+const CLUSTER_ACL = [...ACL, '+cluster|slots', '+cluster|info'];
 
 /** Spread over all nodes of a small cluster. */
 const TENANTS = Array.from({ length: 12 }, (_, i) => `tenant-${i}`);
@@ -72,6 +76,21 @@ describe('a single server', () => {
     expect(await connection.ready(5_000)).toBe(true);
     expect(states).toEqual(['away', 'ready']);
     expect(await storeOf(connection).reserve(one('acme', 'a'))).toMatchObject({ kind: 'reserved' });
+  });
+
+  test('that stays away is told of with each new reason once, however often it is tried', async () => {
+    const server = ending(await startRedis());
+    const told: (string | null)[] = [];
+    const observer = { ...QUIET, connection: (_: string, fault: string | null) => told.push(fault) };
+    const opened = await openStore(configOf(`store: ${server.url}\ntenants: []`).store, { clock: systemClock, random: Math.random, owner: 'p1', observer });
+    ends.push(() => opened.close());
+    await opened.start();
+    const { client } = await connected(`store: ${server.url}`);
+    let attempts = 0;
+    client.on('reconnecting', () => attempts++);
+    await server.kill();
+    await until(async () => attempts >= 5);
+    expect(told.filter((fault) => fault?.includes('ECONNREFUSED'))).toHaveLength(1);
   });
 
   test('that forgot the scripts is taught them again', async () => {
@@ -140,8 +159,7 @@ describe('a store that is set up wrong', () => {
     const server = ending(await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] }));
     const advice: string[] = [];
     const told: (string | null)[] = [];
-    const quiet = { storeAway: () => undefined, storeBack: () => undefined, decidedAway: () => undefined, journal: () => undefined, storeFault: () => undefined };
-    const observer = { ...quiet, connection: (_: string, fault: string | null) => told.push(fault), misconfigured: (text: string) => advice.push(text) };
+    const observer = { ...QUIET, connection: (_: string, fault: string | null) => told.push(fault), misconfigured: (text: string) => advice.push(text) };
     const opened = await openStore(configOf(`store: ${server.url}\ntenants: []`).store, { clock: systemClock, random: Math.random, owner: 'p1', observer });
     ends.push(() => opened.close());
     await opened.start();
@@ -188,6 +206,13 @@ describe('a cluster of three', () => {
     const connection = await connected(`store: ${cluster.url}`);
     expect(connection.isCluster).toBe(true);
     await smoke(storeOf(connection), TENANTS);
+  });
+
+  test('serves a user who may do no more than is needed', async () => {
+    const cluster = ending(await startCluster(3, ['--user', 'tokenweir', 'on', '>secret', '~tw1:*', ...CLUSTER_ACL]));
+    const connection = await connected(`store: ${cluster.url.replace('//', '//tokenweir:secret@')}`);
+    await smoke(storeOf(connection), TENANTS);
+    await expect(connection.client.get('other')).rejects.toThrow(/NOPERM/);
   });
 
   test('one node that dies takes its own tenants with it and no others, until it is back', async () => {
