@@ -68,7 +68,7 @@ export function createRouter(sources: AdminSources, token: string | null, clock:
     if (route.guarded && token !== null && !bearerMatches(authorization, token)) {
       return { ...say(401, 'the admin token is needed: Authorization: Bearer …'), headers: { 'www-authenticate': 'Bearer' } };
     }
-    return within(clock, ANSWER_WITHIN_MS, async () => route.answer(new URLSearchParams(query)));
+    return within(clock, ANSWER_WITHIN_MS, async () => route.answer(new URLSearchParams(query)), () => failure(sources.health()));
   };
 }
 
@@ -106,8 +106,13 @@ function eventsAsked(query: URLSearchParams): number {
   return Number.isInteger(asked) && asked > 0 ? Math.min(asked, MAX_EVENTS) : DEFAULT_EVENTS;
 }
 
-/** The answer, or what went wrong in a word: an error's text could name more than the port may tell. */
-function within(clock: Clock, ms: number, work: () => Promise<AdminAnswer>): Promise<AdminAnswer> {
+/** What went wrong, in a word: an error's text could name more than the port may tell. */
+function failure({ withoutStore = null }: Health): AdminAnswer {
+  return withoutStore === null ? say(500, 'failed') : say(503, 'store away');
+}
+
+/** The answer, or `failed()` if there is none. */
+function within(clock: Clock, ms: number, work: () => Promise<AdminAnswer>, failed: () => AdminAnswer): Promise<AdminAnswer> {
   return new Promise((resolve) => {
     const cancel = clock.after(ms, () => {
       resolve(say(503, 'no answer in time'));
@@ -117,7 +122,7 @@ function within(clock: Clock, ms: number, work: () => Promise<AdminAnswer>): Pro
       resolve(answer);
     };
     work().then(settle, () => {
-      settle(say(500, 'failed'));
+      settle(failed());
     });
   });
 }

@@ -127,7 +127,8 @@ async function estimated(admission: Admission, subject: Subject, body: RequestBo
   const { estimator } = admission;
   const { tenant, policy, span } = subject;
   const estimating = span.child('estimate');
-  const prompt = await exactEstimate(admission, subject, body.bytes, facts, estimator.prompt(tenant.id, facts));
+  const estimate = estimator.prompt(tenant.id, facts);
+  const prompt = policy.exactCounting === null ? estimate : await exactEstimate(admission, subject, body.bytes, facts, estimate);
   const output = estimator.output(tenant.id, facts, {
     maxOutputTokens: policy.maxOutputTokens(facts.model),
     unknownOutputTokens: policy.unknownOutputTokens,

@@ -43,7 +43,7 @@ export function queryOf(path: string): string | null {
   return /^[^?#]*\?([^#]*)/.exec(path)?.[1] ?? null;
 }
 
-const OWN_PREFIXES = ['x-tokenweir-', 'x-pass-x-tokenweir-', 'x-pass-x-gateway-'];
+const OWN_NAMES = /^x-(tokenweir-|pass-x-tokenweir-|pass-x-gateway-|gateway-destination-endpoint$)/;
 
 /**
  * Names of inbound headers that only we may set: a client's own copies would choose nodes or claim decisions. A gateway
@@ -52,7 +52,7 @@ const OWN_PREFIXES = ['x-tokenweir-', 'x-pass-x-tokenweir-', 'x-pass-x-gateway-'
 export function spoofedHeaders(headers: ReadonlyMap<string, string>): string[] {
   const names: string[] = [];
   for (const name of headers.keys()) {
-    if (name === 'x-gateway-destination-endpoint' || OWN_PREFIXES.some((prefix) => name.startsWith(prefix))) names.push(name);
+    if (OWN_NAMES.test(name)) names.push(name);
   }
   return names;
 }

@@ -24,7 +24,9 @@ export function requestLabels(headers: Headers, facts: Pick<RequestFacts, 'sessi
 
 /** Clients and gateways name the session in many ways: ours first, the least specific last. */
 function sessionOf(headers: Headers): string | null {
-  const vendors = [...headers.keys()].filter((name) => VENDOR_SESSION.test(name)).sort();
+  const vendors: string[] = [];
+  for (const name of headers.keys()) if (name.endsWith('-session-id') && VENDOR_SESSION.test(name)) vendors.push(name);
+  vendors.sort();
   for (const name of [...FIRST_SESSION_HEADERS, ...vendors, ...LAST_SESSION_HEADERS]) {
     const session = printable(headers.get(name));
     if (session !== null) return session;
@@ -34,7 +36,8 @@ function sessionOf(headers: Headers): string | null {
 
 /** Cut, and without what can't be printed; null where nothing is left. */
 function printable(value: string | undefined): string | null {
-  const text = (value ?? '').slice(0, MAX_LABEL_LENGTH).replace(UNPRINTABLE, '').trim();
+  if (value === undefined) return null;
+  const text = value.slice(0, MAX_LABEL_LENGTH).replace(UNPRINTABLE, '').trim();
   return text === '' ? null : text;
 }
 

@@ -25,6 +25,8 @@ export function configurationMarkdown(example: string): string {
     'What stands under `server`, the store and its fields (`store…`, `onStoreFailure`, `journal`, `ledger`) and the admin token change only with a restart: until then a change there is ignored, with a warning in the log.',
     'Lists of models hold globs: `*` stands for any characters, `?` for one; case matters. YAML aliases may be used, merge keys (`<<`) not.',
     '',
+    'Paths of files that are not absolute start at the configuration file’s folder. The folder of `journal.file` is made where it is missing, that of `ledger.file` is not.',
+    '',
     'Keys of clients are never in the file: put what `tokenweir hash-key KEY` prints. The admin token and the store’s passwords may come from the environment (`adminToken: env:NAME`) or a file (`adminTokenFile`).',
     '',
     '## Fields',

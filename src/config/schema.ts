@@ -36,7 +36,7 @@ const tls = z.strictObject({
 
 const server = z.strictObject({
   extProc: optional(tcpOrUnix, DEFAULTS.extProc, 'Where Envoy’s ext_proc filter connects (gRPC): `host:port` or `unix:/path`. Port 0 lets the system choose.'),
-  admin: optional(tcp, DEFAULTS.admin, 'HTTP for `/healthz`, `/readyz`, `/metrics`, `/status` and `/ledger`. On anything but loopback it needs `adminToken`.'),
+  admin: optional(tcp, DEFAULTS.admin, 'HTTP for `/healthz`, `/readyz`, `/metrics`, `/status`, `/usage` and `/ledger`. On anything but loopback it needs `adminToken`.'),
   tls: section(
     z.strictObject({
       extProc: optional(tls.nullable(), DEFAULTS.tls, 'TLS for the ext_proc port.'),

@@ -22,8 +22,8 @@ function serverWarnings({ server, adminToken, policy }: Config): string[] {
   return warnings;
 }
 
-function storeWarnings({ store: { address } }: Config): string[] {
-  if (address.kind === 'memory') return [];
+function storeWarnings({ store: { address, onFailure, journal } }: Config): string[] {
+  if (address.kind === 'memory') return onFailure === 'local' && journal.file === null ? [] : ['store is memory, which is never away: onStoreFailure and journal do nothing'];
   const warnings: string[] = [];
   const far = address.nodes.some((node) => !isLoopback({ kind: 'tcp', ...node }));
   if (far && address.tls === null) warnings.push('store: not on this machine and without TLS (rediss…): tenants, counts and the password pass unencrypted');

@@ -45,15 +45,17 @@ export const NO_USAGE: Usage = {
 export function usageLines(usage: Usage, model: string, serviceTier: string | null): UsageLine[] {
   const input = usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens - usage.audioInputTokens;
   const output = usage.outputTokens - usage.reasoningTokens - usage.audioOutputTokens;
-  const amounts: [UsageKind, number][] = [
-    ['input', Math.max(0, input)],
-    ['cached_input', usage.cachedInputTokens],
-    ['cache_write_5m', Math.max(0, usage.cacheWriteTokens - usage.cacheWrite1hTokens)],
-    ['cache_write_1h', usage.cacheWrite1hTokens],
-    ['audio_input', usage.audioInputTokens],
-    ['output', Math.max(0, output)],
-    ['reasoning', usage.reasoningTokens],
-    ['audio_output', usage.audioOutputTokens],
-  ];
-  return amounts.filter(([, tokens]) => tokens > 0).map(([kind, tokens]) => ({ model, serviceTier, kind, tokens }));
+  const lines: UsageLine[] = [];
+  const add = (kind: UsageKind, tokens: number): void => {
+    if (tokens > 0) lines.push({ model, serviceTier, kind, tokens });
+  };
+  add('input', input);
+  add('cached_input', usage.cachedInputTokens);
+  add('cache_write_5m', usage.cacheWriteTokens - usage.cacheWrite1hTokens);
+  add('cache_write_1h', usage.cacheWrite1hTokens);
+  add('audio_input', usage.audioInputTokens);
+  add('output', output);
+  add('reasoning', usage.reasoningTokens);
+  add('audio_output', usage.audioOutputTokens);
+  return lines;
 }

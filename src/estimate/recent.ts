@@ -1,6 +1,8 @@
 /** A map of bounded size: when full, the key that was not used for the longest time goes. */
 export class Recent<V> {
   readonly #entries = new Map<string, V>();
+  /** The last of the entries: moving it to the end again would only make the map grow and shrink. */
+  #latest: string | null = null;
 
   constructor(readonly maxKeys: number) {}
 
@@ -10,19 +12,22 @@ export class Recent<V> {
 
   get(key: string): V | undefined {
     const value = this.#entries.get(key);
-    if (value === undefined) return undefined;
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
+    if (value !== undefined) this.#put(key, value);
     return value;
   }
 
   set(key: string, value: V): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
+    this.#put(key, value);
     if (this.#entries.size <= this.maxKeys) return;
     for (const oldest of this.#entries.keys()) {
       this.#entries.delete(oldest);
       return;
     }
+  }
+
+  #put(key: string, value: V): void {
+    if (key !== this.#latest) this.#entries.delete(key);
+    this.#entries.set(key, value);
+    this.#latest = key;
   }
 }

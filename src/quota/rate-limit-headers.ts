@@ -47,9 +47,10 @@ export function rateLimitHeaders(levels: readonly Level[]): readonly HeaderPair[
  */
 export function tighter(ours: readonly HeaderPair[], upstream: HeaderLookup): readonly HeaderPair[] {
   const lost = KINDS.filter((kind) => {
-    const remaining = Number(ours.find(([name]) => name === `x-ratelimit-remaining-${kind}`)?.[1] ?? Number.NaN);
     const theirs = upstreamRemaining(kind, upstream);
-    return theirs !== null && theirs < remaining;
+    if (theirs === null) return false;
+    const remaining = Number(ours.find(([name]) => name === `x-ratelimit-remaining-${kind}`)?.[1] ?? Number.NaN);
+    return theirs < remaining;
   });
   if (lost.length === 0) return ours;
   return ours.filter(([name]) => !lost.some((kind) => name.startsWith('x-ratelimit-') && name.endsWith(`-${kind}`)));

@@ -52,10 +52,17 @@ export function figuresBetween(truth: Figures, booked: Figures): Figures {
   };
 }
 
+const DAY_MS = 86_400_000;
+/** The periods that were asked for last: nearly always those of today. */
+let latest: { readonly day: number; readonly periods: readonly [day: string, month: string] } | null = null;
+
 /** The day and the month of UTC that a time belongs to: `2026-11-29` and `2026-11`. What is no time is taken as the first. */
 export function periodsOf(ms: number): readonly [day: string, month: string] {
-  const day = new Date(ms > 0 ? Math.min(ms, LAST_MS) : 0).toISOString().slice(0, 10);
-  return [day, day.slice(0, 7)];
+  const day = Math.floor((ms > 0 ? Math.min(ms, LAST_MS) : 0) / DAY_MS);
+  if (latest?.day === day) return latest.periods;
+  const text = new Date(day * DAY_MS).toISOString().slice(0, 10);
+  latest = { day, periods: [text, text.slice(0, 7)] };
+  return latest.periods;
 }
 
 /** Lines of one kind, model and tier become one; those that come to nothing are left out. */

@@ -2,6 +2,7 @@ import type { Store } from '../domain/store.js';
 import type { JournalSettings, RedisAddress, StoreSettings } from '../domain/store-settings.js';
 import type { Clock } from '../lib/clock.js';
 import { codeOf, StoreConnectError } from './connect/connect-error.js';
+import { evictionPolicies } from './connect/eviction.js';
 import { connectStore, type ConnectionState, type StoreConnection } from './connect/connect.js';
 import { createFallbackStore } from './fallback/fallback.js';
 import type { FallbackObserver, FallbackStore, StoreHealth } from './fallback/fallback-parts.js';
@@ -9,10 +10,16 @@ import { Heartbeats } from './fallback/heartbeats.js';
 import { Journal } from './fallback/journal.js';
 import { openJournal } from './fallback/journal-file.js';
 import { createMemoryStore } from './memory.js';
+import { within } from './fallback/within.js';
 import { createRedisStore } from './redis/redis-store.js';
+import { loadScripts } from './redis/scripts.js';
 
 /** How long the start waits for the first connection: after it the processor serves as while the store is away. */
 const FIRST_CONNECTION_MS = 2_000;
+/** How long it may wait for what is done with a new connection. */
+const PREPARED_MS = 1_000;
+/** Reasons that are told in one outage: many nodes may each have their own. */
+const MAX_REASONS = 8;
 /** Bounds the journal beside its bytes. */
 const MAX_JOURNAL_ENTRIES = 500_000;
 
@@ -20,6 +27,8 @@ const MAX_JOURNAL_ENTRIES = 500_000;
 export interface StoreObserver extends FallbackObserver {
   /** `fault`: why it is not connected, in words without secrets. */
   connection(state: ConnectionState, fault: string | null): void;
+  /** Something of the store is set up so that limits will be wrong one day, in one sentence. */
+  misconfigured?(advice: string): void;
 }
 
 export interface StorePorts {
@@ -62,21 +71,53 @@ export function openedStore(store: Store): OpenedStore {
 
 function connect(address: RedisAddress, { clock, random, observer }: StorePorts): StoreConnection {
   const connection = connectStore(address, { clock, random });
-  connection.onChange((state) => {
-    observer.connection(state, connection.lastFault());
+  const reasons = new Set<string>();
+  /** Each reason once in an absence. */
+  const tell = (): void => {
+    const [state, fault] = [connection.state(), connection.lastFault()];
+    const reason = reasonOf(fault);
+    if (state === 'ready') reasons.clear();
+    else if (reasons.has(reason) || reasons.size >= MAX_REASONS) return;
+    else reasons.add(reason);
+    observer.connection(state, fault);
+  };
+  connection.onChange(tell);
+  connection.onFault(() => {
+    if (connection.state() !== 'ready') tell();
   });
   return connection;
+}
+
+/** What is done with each new connection, so that requests find it ready. Never rejects: nothing of it must succeed. */
+async function prepare({ client }: StoreConnection, { clock, observer }: StorePorts): Promise<void> {
+  const all = Promise.allSettled([loadScripts(client), adviseOnEviction(client, observer)]);
+  await within(clock, PREPARED_MS, () => all).catch(() => undefined);
+}
+
+async function adviseOnEviction(client: StoreConnection['client'], observer: StoreObserver): Promise<void> {
+  const policies = await evictionPolicies(client);
+  if (policies.length > 0) observer.misconfigured?.(`the store forgets limits when its memory is full: its maxmemory-policy is ${policies.join(', ')}, and should be noeviction`);
+}
+
+/** A fault without its numbers: ports and pauses make the same reason look new. */
+function reasonOf(fault: string | null): string {
+  return (fault ?? '').replaceAll(/\d+/g, '');
 }
 
 function withFallback(shared: Store, connection: StoreConnection, journal: Journal, settings: StoreSettings, ports: StorePorts): OpenedStore {
   const { timeoutMs, onFailure: mode } = settings;
   const store: FallbackStore = createFallbackStore({ store: shared, ...ports, mode, timeoutMs, journal, processors: () => heartbeats.count() });
   const heartbeats = new Heartbeats({ store, ...ports });
+  let prepared: Promise<void> = Promise.resolve();
+  connection.onChange((state) => {
+    if (state === 'ready') prepared = prepare(connection, ports);
+  });
   return {
     store,
     start: async () => {
       const connected = await connection.ready(FIRST_CONNECTION_MS);
-      if (!connected) ports.observer.connection(connection.state(), connection.lastFault());
+      if (!connected && connection.lastFault() === null) ports.observer.connection(connection.state(), `no answer within ${FIRST_CONNECTION_MS / 1_000} s`);
+      await prepared;
       await heartbeats.start();
     },
     health: () => (connection.state() === 'ready' ? store.health() : 'away'),

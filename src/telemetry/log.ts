@@ -28,14 +28,16 @@ export class Log {
   readonly #pino: Pino;
   readonly #faults: FaultLimiter;
   readonly #destination: LogDestination;
+  readonly #time: () => string;
 
   constructor({ level, clock, destination }: LogOptions) {
+    this.#time = () => new Date(clock.nowMs()).toISOString();
     this.#destination = destination;
     this.#pino = pino(
       {
         level,
         base: undefined,
-        timestamp: () => `,"time":"${new Date(clock.nowMs()).toISOString()}"`,
+        timestamp: () => `,"time":"${this.#time()}"`,
         formatters: { level: (label) => ({ level: label }) },
       },
       destination,
@@ -47,7 +49,9 @@ export class Log {
 
   /** One line for a finished request: ids, figures, decision, durations; never content, never a key. */
   request(record: RequestRecord): void {
-    if (this.#pino.isLevelEnabled('info')) this.#pino.info(requestFields(record), 'request');
+    if (!this.#pino.isLevelEnabled('info')) return;
+    // As pino would write it, which makes a string of each field and puts them together: 6 KB for a line of 700 bytes.
+    this.#destination.write(`${JSON.stringify({ level: 'info', time: this.#time(), ...requestFields(record), msg: 'request' })}\n`);
   }
 
   /** A fault; at most one line a second of each kind, the others are counted in `suppressed`. */

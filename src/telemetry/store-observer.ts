@@ -5,6 +5,7 @@ import type { Metrics } from './metrics.js';
 /** What happens between a processor and its shared store. */
 export interface StoreTold {
   connection(state: 'connecting' | 'ready' | 'away' | 'closed', fault: string | null): void;
+  misconfigured(advice: string): void;
   storeAway(error: unknown): void;
   storeBack(awayMs: number): void;
   decidedAway(how: OnStoreFailure): void;
@@ -21,6 +22,9 @@ export function createStoreObserver({ metrics, log }: { readonly metrics: Metric
       if (state === 'ready') log.info('connected to the store');
       else if (state !== 'closed') log.warn(`not connected to the store: ${fault ?? 'the connection ended'}`);
     },
+    misconfigured: (advice) => {
+      log.warn(advice);
+    },
     storeAway: (error) => {
       metrics.storeAway(true);
       log.error('the store is away: requests are decided without it', error);
@@ -33,7 +37,7 @@ export function createStoreObserver({ metrics, log }: { readonly metrics: Metric
       metrics.decidedAway(how);
     },
     journal: (size) => {
-      if (size.dropped > dropped) log.error('the journal is full: settlements are missing in ledger and totals', undefined, { dropped: size.dropped - dropped });
+      if (size.dropped > dropped) log.error('the journal is full, or ended with the process: settlements are missing in ledger and totals', undefined, { dropped: size.dropped - dropped });
       metrics.journal(size, size.dropped - dropped);
       dropped = size.dropped;
     },

@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RedisAddress } from '../../src/domain/store-settings.js';
 import { systemClock } from '../../src/lib/clock.js';
 import { connectStore, type StoreConnection } from '../../src/stores/connect/connect.js';
+import { openStore } from '../../src/stores/open-store.js';
 import { createRedisStore } from '../../src/stores/redis/redis-store.js';
 import { describeStore } from '../conformance/store-conformance.js';
 import { T0 } from '../conformance/store-under-test.js';
 import { charge, request } from '../conformance/store-builders.js';
+import { configOf } from '../support/processor.js';
 import { redisAddress } from '../support/redis-address.js';
 import { valkeyBinary } from '../support/redis-binary.js';
 import { startCluster, until } from '../support/redis-cluster.js';
@@ -14,6 +16,9 @@ import { startSentinels } from '../support/redis-sentinel.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { smoke } from '../support/redis-smoke.js';
 import { startTlsRedis } from '../support/redis-tls.js';
+
+/** What an observer of a store is told besides its connection. */
+const QUIET = { storeAway: () => undefined, storeBack: () => undefined, decidedAway: () => undefined, journal: () => undefined, storeFault: () => undefined, misconfigured: () => undefined };
 
 const ends: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -45,6 +50,7 @@ const storeOf = ({ client }: StoreConnection, keyPrefix = '') => createRedisStor
 
 /** As docs/operations.md tells. */
 const ACL = ['-@all', '+@read', '+@write', '+@scripting', '+@connection', '+time', '-@dangerous', '+info'];
+const CLUSTER_ACL = [...ACL, '+cluster|slots', '+cluster|info'];
 
 /** Spread over all nodes of a small cluster. */
 const TENANTS = Array.from({ length: 12 }, (_, i) => `tenant-${i}`);
@@ -70,6 +76,21 @@ describe('a single server', () => {
     expect(await connection.ready(5_000)).toBe(true);
     expect(states).toEqual(['away', 'ready']);
     expect(await storeOf(connection).reserve(one('acme', 'a'))).toMatchObject({ kind: 'reserved' });
+  });
+
+  test('that stays away is told of with each new reason once, however often it is tried', async () => {
+    const server = ending(await startRedis());
+    const told: (string | null)[] = [];
+    const observer = { ...QUIET, connection: (_: string, fault: string | null) => told.push(fault) };
+    const opened = await openStore(configOf(`store: ${server.url}\ntenants: []`).store, { clock: systemClock, random: Math.random, owner: 'p1', observer });
+    ends.push(() => opened.close());
+    await opened.start();
+    const { client } = await connected(`store: ${server.url}`);
+    let attempts = 0;
+    client.on('reconnecting', () => attempts++);
+    await server.kill();
+    await until(async () => attempts >= 5);
+    expect(told.filter((fault) => fault?.includes('ECONNREFUSED'))).toHaveLength(1);
   });
 
   test('that forgot the scripts is taught them again', async () => {
@@ -117,6 +138,45 @@ describe('a single server', () => {
   });
 });
 
+describe('a store that is set up wrong', () => {
+  test('a database that does not exist is no connection, and never database 0', async () => {
+    const server = ending(await startRedis());
+    const connection = connect(redisAddress(`store: ${server.url.replace(/0$/, '99')}`));
+    expect([await connection.ready(1_000), connection.lastFault()]).toEqual([false, 'ERR DB index is out of range (database 99)']);
+    await expect(storeOf(connection).reserve(one('acme', 'a'))).rejects.toThrow();
+    expect(await (await connected(`store: ${server.url}`)).client.dbsize()).toBe(0);
+  });
+
+  test('a port without TLS, and one with TLS only, are hinted at', async () => {
+    const plain = ending(await startRedis());
+    const { server } = ending(await startTlsRedis());
+    const [asTls, asPlain] = [connect(redisAddress(`store: rediss://127.0.0.1:${plain.port}`)), connect(redisAddress(`store: redis://127.0.0.1:${server.port}`))];
+    await until(async () => [asTls, asPlain].every((connection) => connection.lastFault() !== null));
+    expect([asTls.lastFault(), asPlain.lastFault()]).toEqual([expect.stringMatching(/does this port speak TLS\?/), expect.stringMatching(/TLS only/)]);
+  });
+
+  test('one that forgets when it is full is warned of; scripts are there before the first request, on every new connection', async () => {
+    const server = ending(await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] }));
+    const advice: string[] = [];
+    const told: (string | null)[] = [];
+    const observer = { ...QUIET, connection: (_: string, fault: string | null) => told.push(fault), misconfigured: (text: string) => advice.push(text) };
+    const opened = await openStore(configOf(`store: ${server.url}\ntenants: []`).store, { clock: systemClock, random: Math.random, owner: 'p1', observer });
+    ends.push(() => opened.close());
+    await opened.start();
+    expect(advice).toEqual([expect.stringMatching(/maxmemory-policy is allkeys-lru/)]);
+    const { client } = await connected(`store: ${server.url}`);
+    await client.config('RESETSTAT');
+    expect(await opened.store.reserve(one('acme', 'a'))).toMatchObject({ kind: 'reserved' });
+    await opened.store.cancel('a', systemClock.nowMs());
+    expect(await client.info('errorstats')).not.toContain('NOSCRIPT');
+    await client.script('FLUSH');
+    await client.config('SET', 'requirepass', 'later-password');
+    await client.call('CLIENT', 'KILL', 'TYPE', 'normal');
+    await until(async () => told.some((fault) => /NOAUTH/.test(fault ?? '')));
+    expect(told.filter((fault) => /NOAUTH/.test(fault ?? ''))).toHaveLength(1);
+  });
+});
+
 describe('TLS', () => {
   test('with the authority that signed, a client certificate, and a user who may do no more than is needed', async () => {
     const user = ['--user', 'tokenweir', 'on', '>secret', '~tw1:*', ...ACL, '--user', 'default', 'off'];
@@ -146,6 +206,13 @@ describe('a cluster of three', () => {
     const connection = await connected(`store: ${cluster.url}`);
     expect(connection.isCluster).toBe(true);
     await smoke(storeOf(connection), TENANTS);
+  });
+
+  test('serves a user who may do no more than is needed', async () => {
+    const cluster = ending(await startCluster(3, ['--user', 'tokenweir', 'on', '>secret', '~tw1:*', ...CLUSTER_ACL]));
+    const connection = await connected(`store: ${cluster.url.replace('//', '//tokenweir:secret@')}`);
+    await smoke(storeOf(connection), TENANTS);
+    await expect(connection.client.get('other')).rejects.toThrow(/NOPERM/);
   });
 
   test('one node that dies takes its own tenants with it and no others, until it is back', async () => {

@@ -109,14 +109,14 @@ describe('a lease that runs while Redis comes back empty', () => {
 
 describe('a reservation whose answer never came', () => {
   /** A store whose reservations are on their way until they are let through. */
-  function slow(): { readonly store: Store; arrive(): Promise<number[]> } {
+  function slow(): { readonly store: Store; arrive(): Promise<Buffer> } {
     const client = connect();
     const store = storeOf(client);
     const scripts = client as unknown as Scripts;
-    const reserve = scripts.twReserve.bind(client);
-    let sent: Parameters<Scripts['twReserve']> | null = null;
-    scripts.twReserve = (...args) => {
-      scripts.twReserve = reserve;
+    const reserve = scripts.twReserveBuffer.bind(client);
+    let sent: Parameters<Scripts['twReserveBuffer']> | null = null;
+    scripts.twReserveBuffer = (...args) => {
+      scripts.twReserveBuffer = reserve;
       sent = args;
       return Promise.reject(new Error('timed out'));
     };
@@ -127,7 +127,7 @@ describe('a reservation whose answer never came', () => {
     const { store, arrive } = slow();
     await expect(store.reserve(leased('a'))).rejects.toThrow('timed out');
     expect(await store.cancel('a', T0)).toBe('unknown');
-    expect(await arrive()).toEqual([2]);
+    expect((await arrive()).readDoubleLE()).toBe(2);
     expect(await seen(store)).toEqual([0, 10_000, 0, 0]);
     await expect(store.reserve(leased('a'))).rejects.toThrow('cancelled before it began');
     expect(await settle(store, 'a', 1, 1)).toBe('already_ended');

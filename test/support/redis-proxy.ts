@@ -63,11 +63,24 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
 
 function pipe(client: Socket, server: Socket, faults: Faults, sockets: Set<Socket>): void {
   let losing = false;
+  const held: { readonly piece: Buffer; readonly dueMs: number }[] = [];
   const end = (): void => {
     client.destroy();
     server.destroy();
     sockets.delete(client);
     sockets.delete(server);
+  };
+  /** What came first goes first, also where the delay became less since. */
+  const passOn = (): void => {
+    for (let first = held[0]; first !== undefined; first = held[0]) {
+      const leftMs = first.dueMs - performance.now();
+      if (leftMs > 0) {
+        setTimeout(passOn, Math.ceil(leftMs));
+        return;
+      }
+      client.write(first.piece);
+      held.shift();
+    }
   };
   for (const socket of [client, server]) {
     sockets.add(socket);
@@ -86,7 +99,7 @@ function pipe(client: Socket, server: Socket, faults: Faults, sockets: Set<Socke
   server.on('data', (piece) => {
     if (losing) return end();
     if (faults.swallow) return;
-    if (faults.delayMs === 0) client.write(piece);
-    else setTimeout(() => client.write(piece), faults.delayMs);
+    held.push({ piece, dueMs: performance.now() + faults.delayMs });
+    if (held.length === 1) passOn();
   });
 }

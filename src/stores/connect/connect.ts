@@ -3,6 +3,7 @@ import type { RedisAddress } from '../../domain/store-settings.js';
 import type { Clock } from '../../lib/clock.js';
 import { clusterOptions, redisOptions } from './client-options.js';
 import { faultText } from './connect-error.js';
+import { joinWrites } from './joined-writes.js';
 
 export type RedisClient = Redis | Cluster;
 
@@ -26,6 +27,8 @@ export interface StoreConnection {
   lastFault(): string | null;
   /** Tells each change of the state; returns how to stop that. */
   onChange(listener: (state: ConnectionState) => void): () => void;
+  /** Calls the listener with each fault of the connection, also while the state stays. */
+  onFault(listener: () => void): void;
   /** Whether it is connected within so long. It goes on trying if not. */
   ready(withinMs: number): Promise<boolean>;
   /** Ends it at once: what was not answered fails. */
@@ -36,12 +39,14 @@ export interface StoreConnection {
 export function connectStore(address: RedisAddress, { clock, random }: ConnectPorts): StoreConnection {
   const isCluster = address.topology.kind === 'cluster';
   const client = isCluster ? new Cluster([...address.nodes], clusterOptions(address, random)) : new Redis(redisOptions(address, random));
-  const watched = watch(client, secretsOf(address));
+  joinWrites(client);
+  const watched = watch(client, (error, wasReady) => `${faultText(error, secretsOf(address))}${wasReady ? '' : hintOf(error, address)}`);
   return {
     ...{ client, isCluster },
     state: watched.state,
     lastFault: watched.lastFault,
     onChange: watched.onChange,
+    onFault: watched.onFault,
     ready: (withinMs) => readyWithin(watched, clock, withinMs),
     close: () => {
       watched.close();
@@ -50,22 +55,30 @@ export function connectStore(address: RedisAddress, { clock, random }: ConnectPo
   };
 }
 
-type Watched = Pick<StoreConnection, 'state' | 'lastFault' | 'onChange' | 'close'>;
+type Watched = Pick<StoreConnection, 'state' | 'lastFault' | 'onChange' | 'onFault' | 'close'>;
 
-function watch(client: RedisClient, secrets: readonly string[]): Watched {
+function watch(client: RedisClient, told: (error: unknown, wasReady: boolean) => string): Watched {
   const listeners = new Set<(state: ConnectionState) => void>();
+  const faultListeners = new Set<() => void>();
   let state: ConnectionState = 'connecting';
   let fault: string | null = null;
+  let wasReady = false;
   const become = (next: ConnectionState): void => {
     if (state === next || state === 'closed') return;
     state = next;
     for (const listener of listeners) listener(next);
   };
   const failed = (error: unknown): void => {
-    fault = faultText(error, secrets);
+    // Commands that meet no connection only follow from what was told before.
+    if (fault !== null && error instanceof Error && error.message.startsWith("Stream isn't writeable")) return;
+    fault = told(error, wasReady);
+    for (const listener of faultListeners) listener();
+    // The client would go on in database 0, which may be somebody else's.
+    if (isRefusedDatabase(error)) client.disconnect(true);
   };
   client.on('ready', () => {
     fault = null;
+    wasReady = true;
     become('ready');
   });
   client.on('close', () => {
@@ -82,10 +95,28 @@ function watch(client: RedisClient, secrets: readonly string[]): Watched {
         listeners.delete(listener);
       };
     },
+    onFault: (listener) => {
+      faultListeners.add(listener);
+    },
     close: () => {
       become('closed');
     },
   };
+}
+
+function isRefusedDatabase(error: unknown): boolean {
+  if (!(error instanceof Error) || !('command' in error)) return false;
+  const { command } = error;
+  return typeof command === 'object' && command !== null && 'name' in command && command.name === 'select';
+}
+
+/** What a fault that says little mostly means, of a connection that never was. */
+function hintOf(error: unknown, { tls, database }: RedisAddress): string {
+  if (isRefusedDatabase(error)) return ` (database ${database})`;
+  if (!(error instanceof Error)) return '';
+  if (tls !== null && /ETIMEDOUT|wrong version number|packet length/.test(error.message)) return ' (does this port speak TLS?)';
+  if (tls === null && /ECONNRESET|Connection is closed|EPIPE|Protocol error/i.test(error.message)) return ' (does this port speak TLS only, or are there too many clients?)';
+  return '';
 }
 
 function readyWithin(watched: Watched, clock: Clock, withinMs: number): Promise<boolean> {

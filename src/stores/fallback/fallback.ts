@@ -150,6 +150,7 @@ class Fallback extends Reads implements FallbackStore {
     this.#freed.clear();
     this.#health.clear();
     await journal.close();
+    observer.journal(journal.size);
     await within(clock, CLOSE_WITHIN_MS, () => store.close()).catch(tell);
   }
 

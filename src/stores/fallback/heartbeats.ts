@@ -4,6 +4,8 @@ import { repeating, type Repeating } from '../../lib/repeating.js';
 
 /** Four in the time after which a processor counts as gone. */
 const EVERY_MS = PROCESSOR_MS / 4;
+/** At first more often, with pauses that double: those that start together are to know of each other before one of them counts on being alone. */
+const FIRST_PAUSE_MS = 150;
 
 export interface HeartbeatParts {
   readonly store: Pick<Store, 'heartbeat'>;
@@ -17,14 +19,14 @@ export interface HeartbeatParts {
 export class Heartbeats {
   #count: number | null = null;
   #repeating: Repeating | null = null;
+  #pauseMs = FIRST_PAUSE_MS;
 
   constructor(private readonly parts: HeartbeatParts) {}
 
   /** Begins, and resolves after the first beat. Never rejects. */
   async start(): Promise<void> {
     if (this.#repeating !== null) return;
-    const { clock, random } = this.parts;
-    this.#repeating = repeating(clock, () => EVERY_MS * (0.75 + random() / 4), () => this.#beat());
+    this.#repeating = repeating(this.parts.clock, () => this.#nextPauseMs(), () => this.#beat());
     await this.#beat();
   }
 
@@ -35,6 +37,12 @@ export class Heartbeats {
 
   stop(): void {
     void this.#repeating?.stop();
+  }
+
+  #nextPauseMs(): number {
+    const pauseMs = this.#pauseMs;
+    this.#pauseMs = Math.min(EVERY_MS, pauseMs * 2);
+    return pauseMs * (0.75 + this.parts.random() / 4);
   }
 
   async #beat(): Promise<void> {

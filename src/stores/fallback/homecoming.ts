@@ -44,6 +44,8 @@ export class Homecoming {
   #sharedBy: number | null = null;
   #running: Promise<void> | null = null;
   #failed = false;
+  /** Entries that could not be booked in this run though the store is there. */
+  readonly #refused = new Set<string>();
   #stopped = false;
   #cancelTimer: CancelTimer | null = null;
 
@@ -82,11 +84,12 @@ export class Homecoming {
 
   async #run(): Promise<void> {
     this.#failed = true;
+    this.#refused.clear();
     try {
       const outage = this.#leaveShare();
       await this.#tellLeases().finally(() => this.#choose(outage));
       await this.#bookAll();
-      this.#failed = false;
+      this.#failed = this.#refused.size > 0;
     } catch {
       // Told where it failed.
     }
@@ -162,13 +165,20 @@ export class Homecoming {
   /** Of what came in a new outage it is not yet chosen what is charged. */
   #bookable(): readonly JournalEntry[] {
     if (this.parts.isAway() || this.#stopped) return [];
-    return this.parts.journal.entries().filter((entry) => entry.kind === 'cancel' || !entry.inShare);
+    return this.parts.journal.entries().filter((entry) => (entry.kind === 'cancel' || !entry.inShare) && !this.#refused.has(entry.leaseId));
   }
 
+  /** One entry that the store does not take keeps no other from being booked; it is tried again with the next run. */
   async #book(entry: JournalEntry, ledger: Ledger): Promise<void> {
-    const { store, clock, journal, bounded, onJournal } = this.parts;
+    const { store, clock, journal, bounded, isAway, onJournal } = this.parts;
     if (!journal.has(entry.leaseId)) return;
-    await bounded(() => book(store, entry, ledger, clock.nowMs()));
+    try {
+      await bounded(() => book(store, entry, ledger, clock.nowMs()));
+    } catch (error) {
+      if (isAway()) throw error;
+      this.#refused.add(entry.leaseId);
+      return;
+    }
     journal.done(entry.leaseId);
     onJournal();
   }

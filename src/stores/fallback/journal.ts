@@ -97,20 +97,26 @@ export class Journal {
     if (this.#remove(leaseId)) this.copy?.done(leaseId);
   }
 
-  close(): Promise<void> {
-    return this.copy?.close() ?? Promise.resolve();
+  /** What is in memory alone ends with the process: given up, and counted. */
+  async close(): Promise<void> {
+    if (this.copy !== null) return this.copy.close();
+    for (const { entry } of [...this.#kept.values()]) this.#giveUp(entry);
   }
 
   #keep(entry: JournalEntry, json: string): void {
     this.#remove(entry.leaseId);
     this.#kept.set(entry.leaseId, { entry, bytes: json.length });
     this.#bytes += json.length;
-    for (const [leaseId, eldest] of this.#kept) {
+    for (const eldest of this.#kept.values()) {
       if (this.#kept.size <= this.bounds.maxEntries && this.#bytes <= this.bounds.maxBytes) return;
-      this.#remove(leaseId);
-      this.copy?.done(leaseId);
-      if (eldest.entry.kind === 'settle') this.#dropped++;
+      this.#giveUp(eldest.entry);
     }
+  }
+
+  #giveUp({ leaseId, kind }: JournalEntry): void {
+    this.#remove(leaseId);
+    this.copy?.done(leaseId);
+    if (kind === 'settle') this.#dropped++;
   }
 
   #remove(leaseId: string): boolean {

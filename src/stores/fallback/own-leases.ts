@@ -22,6 +22,8 @@ export interface OwnLease {
 export class OwnLeases {
   readonly #running = new Map<string, OwnLease>();
   readonly #places = new Map<string, number>();
+  /** Places at the store that came free since the store was last there to give them to others. */
+  readonly #kept = new Map<string, number>();
 
   get size(): number {
     return this.#running.size;
@@ -38,6 +40,16 @@ export class OwnLeases {
   /** Places of a concurrency limit that leases take which are not counted in the own share. */
   placesAtStore(key: string): number {
     return this.#places.get(key) ?? 0;
+  }
+
+  /** Of those: that came free since `beginAway`. Nobody else can have taken them. */
+  placesKept(key: string): number {
+    return this.#kept.get(key) ?? 0;
+  }
+
+  /** The store went away. */
+  beginAway(): void {
+    this.#kept.clear();
   }
 
   add(lease: OwnLease): void {
@@ -68,6 +80,7 @@ export class OwnLeases {
       const places = this.placesAtStore(key) + by;
       if (places > 0) this.#places.set(key, places);
       else this.#places.delete(key);
+      if (by < 0) this.#kept.set(key, this.placesKept(key) + 1);
     }
   }
 }

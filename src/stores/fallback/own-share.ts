@@ -58,6 +58,7 @@ export class OwnShare {
   begin(processors: number, nowMs: number): void {
     this.#outage++;
     this.#sinceMs = nowMs;
+    this.source.leases.beginAway();
     this.#processors = Math.max(1, Math.floor(processors));
   }
 

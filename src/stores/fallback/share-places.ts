@@ -12,7 +12,7 @@ export interface ShareSource {
 
 /**
  * How many leases may hold a place of a concurrency limit in this processor's share: 1/N of the limit, less what its leases at the store
- * take; and at first no more than 1/N of the places that were free. Never less than one place a processor: a limit that is smaller than the
+ * take; and at first no more than 1/N of the places that were free, and what its own leases gave back since. Never less than one place a processor: a limit that is smaller than the
  * number of processors would otherwise be no service at all.
  */
 export function sharePlaces({ levels, leases }: ShareSource, spec: BucketSpec, processors: number, awayMs: number): number {
@@ -20,5 +20,7 @@ export function sharePlaces({ levels, leases }: ShareSource, spec: BucketSpec, p
   const places = Math.max(0, share - leases.placesAtStore(spec.key));
   const free = levels.freePlaces(spec);
   if (free === null || awayMs >= KNOWN_FOR_MS) return places;
-  return Math.min(places, spec.capacity < processors ? free : Math.floor(free / processors));
+  if (spec.capacity < processors) return Math.min(places, free);
+  const kept = Math.min(free, leases.placesKept(spec.key));
+  return Math.min(places, kept + Math.floor((free - kept) / processors));
 }

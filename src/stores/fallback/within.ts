@@ -8,13 +8,22 @@ export class TimedOut extends Error {
 }
 
 /** The call's own answer, or a rejection with `TimedOut` after `ms`; an answer that comes later is passed over. */
-export async function within<T>(clock: Clock, ms: number, call: () => Promise<T>): Promise<T> {
-  const answer = call();
+export function within<T>(clock: Clock, ms: number, call: () => Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
+    const answer = call();
     const cancel = clock.after(ms, () => {
       reject(new TimedOut(ms));
     });
-    answer.then(resolve, reject).finally(cancel);
+    answer.then(
+      (value) => {
+        cancel();
+        resolve(value);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
   });
 }
 

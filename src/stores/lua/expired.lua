@@ -3,16 +3,25 @@
 -- KEYS  1 clock of the root
 -- ARGV  1 time ms or '', 2 how many at most
 -- Returns { time ms, leases that run, then 5 a lease: lease, renewed (0 1), output tokens, draft (JSON), booked event (JSON) or '' }.
+-- Invariant: the clock of a root without leases goes after a while.
 
 local now = time_ms(ARGV[1])
-local clock = tick(now)
-local told = { now, call('ZCARD', base .. 'x') }
-for _, id in ipairs(call('ZRANGEBYSCORE', base .. 'x', '-inf', format('%.0f', clock), 'LIMIT', 0, ARGV[2])) do
-  local lease = read_lease(id)
-  if lease and lease.s == 'r' then
-    for _, value in ipairs({ id, lease.o and 1 or 0, lease.o or 0, lease.d, lease.k or '' }) do told[#told + 1] = value end
+local before = call('GET', KEYS[1])
+local clock, kept = tick(before, now)
+local count = call('ZCARD', running)
+if count == 0 then
+  call('SET', KEYS[1], kept or before, 'PX', CLOCK_KEPT_MS)
+elseif kept then
+  call('SET', KEYS[1], kept)
+end
+
+local told = { now, count }
+for _, id in ipairs(call('ZRANGEBYSCORE', running, '-inf', format('%.0f', clock), 'LIMIT', 0, ARGV[2])) do
+  local lease = parse_lease(call('GET', base .. 'l:' .. id))
+  if lease and lease.state == 'r' then
+    for _, value in ipairs({ id, lease.output < 0 and 0 or 1, max(0, lease.output), lease.draft, lease.booked }) do told[#told + 1] = value end
   else
-    call('ZREM', base .. 'x', id)
+    call('ZREM', running, id)
   end
 end
 return told

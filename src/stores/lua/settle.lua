@@ -1,27 +1,26 @@
 -- Ends a lease at its true figures and books its event.
 --
 -- KEYS  1 clock of the root
--- ARGV  1 time ms or '', 2 lease, 3 input tokens, 4 cached input tokens, 5 output tokens, 6 keep for a sink (0 1), 7 events kept,
---       8 what is known to be booked of it (JSON, or ''), then what to book: 9 event (JSON), 10 requests, 11 input, 12 cached, 13 output,
---       14 reasoning, 15 day, 16 month, 17 parent or ''
+-- ARGV  1 time ms or '', 2 lease, 3 keep for a sink (0 1), 4 events kept, 5 what is known to be booked of it (JSON, or ''), then what to book:
+--       6 event (JSON), 7 day, 8 month, 9 parent or '', 10 eight doubles: true input, cached, output; requests, input, cached, output,
+--       reasoning to book
 -- Returns { kind, booked }. kind: settled, corrected, already_ended, unknown; or `booked` with the event (JSON) that others booked for this
---       lease: nothing was changed then, and the caller calls again with that in 8 and the difference to it in 9 to 14.
+--       lease: nothing was changed then, and the caller calls again with that in 5 and the difference to it in 6 and 10.
 -- Invariants: of all ends of a lease one counts; charges come to the true figures whatever was charged before.
 
 local now, id = time_ms(ARGV[1]), ARGV[2]
-tick(now)
-local lease = read_lease(id)
-if not lease then return { 'unknown' } end
-if lease.s == 'e' or lease.s == 'c' then return { 'already_ended' } end
-if (lease.k or '') ~= ARGV[8] then return { 'booked', lease.k or '' } end
-
-load_buckets(lease.h)
-bring_to(lease, { tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]) }, now)
-if lease.s == 'r' then
-  for _, holding in ipairs(lease.h) do learn_hold(holding, max(0, now - lease.a), now) end
-  release_all(lease, now)
+local key = base .. 'l:' .. id
+local lease = open_lease(key, now)
+local state = lease and lease.state
+local kind = not lease and 'unknown' or (state == 'e' or state == 'c') and 'already_ended' or lease.booked ~= ARGV[5] and 'booked'
+if kind then
+  write_buckets(now)
+  return { kind, lease and lease.booked }
 end
+
+local input, cached, output, requests, in_, cached_, out_, reasoning = unpack_bytes('<dddddddd', ARGV[10])
+local holdings = settle_charges(lease, input, cached, output, max(0, now - lease.began), now)
 write_buckets(now)
-book(lease, { unpack(ARGV, 9, 17) }, ARGV[6], ARGV[7])
-end_lease(id, lease)
-return { (lease.s == 'x' or lease.k) and 'corrected' or 'settled' }
+book(lease, holdings, ARGV[6], { requests, in_, cached_, out_, reasoning }, ARGV[7], ARGV[8], ARGV[9], ARGV[3], ARGV[4])
+end_lease(id, key, lease)
+return { (state == 'x' or lease.booked ~= '') and 'corrected' or 'settled' }

@@ -1,6 +1,7 @@
 -- The loader puts this before every script.
 
-local call, format, match, floor, max, min = redis.call, string.format, string.match, math.floor, math.max, math.min
+local call, format, match, floor, max, min, fmod = redis.call, string.format, string.match, math.floor, math.max, math.min, math.fmod
+local pack_bytes, unpack_bytes = struct.pack, struct.unpack
 
 -- The caller's time, or the server's where it gives none.
 local function time_ms(given)

@@ -3,9 +3,14 @@ import type { BucketSpec } from '../../domain/store.js';
 import type { LimitDimension } from '../../domain/tenant.js';
 import { deficitAt, remainingTokens, resetMs, wholeTokens } from '../../quota/bucket.js';
 import type { BucketState } from '../../quota/bucket.js';
-import type { Argument } from './scripts.js';
 
-const FIVE_DOUBLES = 40;
+const DOUBLE = 8;
+const FIVE_DOUBLES = 5 * DOUBLE;
+/** What a packed charge has beside its names: a letter, two lengths, five doubles. */
+const CHARGE_BYTES = 1 + 4 + 4 + FIVE_DOUBLES;
+
+/** Which double of an answer of `reserve` is the first level. */
+const LEVELS_AT = 4;
 
 /** How scripts call a dimension. */
 const LETTERS: Readonly<Record<LimitDimension, string>> = {
@@ -44,30 +49,56 @@ export function isUncharged(kept: KeptBucket | null, nowMs: number): boolean {
   return kept === null || (kept.held === 0 && deficitAt(kept, kept.limit, nowMs) === 0);
 }
 
-/** A charge as the `reserve` script takes it. */
-export function chargeArguments(charge: BucketCharge): readonly Argument[] {
-  const { key, dimension, limit, capacity, amount, inputAmount, countCachedInput, tenantId } = charge;
-  const places = dimension === 'concurrency' ? Math.ceil(capacity) : capacity;
-  const rate = Math.max(1, wholeTokens(limit));
-  return [key, LETTERS[dimension], tenantId, packed([rate, wholeTokens(places), wholeTokens(amount), wholeTokens(inputAmount), countCachedInput ? 1 : 0])];
+/** Charges as the `reserve` script takes them: one after the other as lua/leases.lua says (HOLDING). */
+export function packCharges(charges: readonly BucketCharge[]): Buffer {
+  // A UTF-16 unit takes three bytes at most.
+  const atMost = charges.reduce((sum, { key, tenantId }) => sum + CHARGE_BYTES + 3 * (key.length + tenantId.length), 0);
+  const bytes = Buffer.allocUnsafe(atMost);
+  const end = charges.reduce((at, charge) => packCharge(bytes, at, charge), 0);
+  return bytes.subarray(0, end);
 }
 
-/** Five numbers as scripts read them fastest. */
-function packed(numbers: readonly number[]): Buffer {
-  const bytes = Buffer.allocUnsafe(FIVE_DOUBLES);
-  for (const [i, n] of numbers.entries()) bytes.writeDoubleLE(n, i * 8);
+function packCharge(bytes: Buffer, start: number, charge: BucketCharge): number {
+  const { key, dimension, limit, capacity, amount, inputAmount, countCachedInput, tenantId } = charge;
+  const isPlace = dimension === 'concurrency';
+  let at = start + bytes.write(LETTERS[dimension], start, 'latin1');
+  at = packText(bytes, at, key);
+  at = packText(bytes, at, tenantId);
+  at = bytes.writeDoubleLE(Math.max(1, wholeTokens(limit)), at);
+  at = bytes.writeDoubleLE(wholeTokens(isPlace ? Math.ceil(capacity) : capacity), at);
+  at = bytes.writeDoubleLE(isPlace ? 0 : wholeTokens(amount), at);
+  at = bytes.writeDoubleLE(wholeTokens(inputAmount), at);
+  return bytes.writeDoubleLE(countCachedInput ? 1 : 0, at);
+}
+
+/** A text after its length. */
+function packText(bytes: Buffer, at: number, text: string): number {
+  const length = bytes.write(text, at + 4, 'utf8');
+  bytes.writeUInt32LE(length, at);
+  return at + 4 + length;
+}
+
+/** Numbers as scripts read them fastest. */
+export function packDoubles(numbers: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(numbers.length * DOUBLE);
+  for (let i = 0; i < numbers.length; i++) bytes.writeDoubleLE(numbers[i] ?? 0, i * DOUBLE);
   return bytes;
 }
 
+/** `at`: number of the double. */
+function doubleAt(bytes: Buffer, at: number): number {
+  return bytes.length >= (at + 1) * DOUBLE ? bytes.readDoubleLE(at * DOUBLE) : 0;
+}
+
 /** The answer of the `reserve` script in words; null where a cancellation came before it. */
-export function reserveResult({ enforced, shadowed }: ReserveRequest, reply: readonly number[]): ReserveResult | null {
-  const [kind, which = 0, waitMs = 0, exact, ...values] = reply;
-  const charges = [...enforced, ...shadowed];
-  const levels = charges.flatMap((charge, i) => (values[i] === undefined ? [] : [levelFrom(charge, values[i])]));
-  const level = levels[which - 1];
-  const charge = charges[which - 1];
-  const shortage: Shortage | null = level && charge ? { level, needed: charge.amount, waitMs, exact: exact === 1 } : null;
-  if (kind === 1) return { kind: 'reserved', levels, wouldRefuse: shortage };
+export function reserveResult({ enforced, shadowed }: ReserveRequest, reply: Buffer): ReserveResult | null {
+  const charges = shadowed.length === 0 ? enforced : [...enforced, ...shadowed];
+  const levels = charges.map((charge, i) => levelFrom(charge, doubleAt(reply, LEVELS_AT + i)));
+  const which = doubleAt(reply, 1) - 1;
+  const level = levels[which];
+  const charge = charges[which];
+  const shortage: Shortage | null = level && charge ? { level, needed: charge.amount, waitMs: doubleAt(reply, 2), exact: doubleAt(reply, 3) === 1 } : null;
+  if (doubleAt(reply, 0) === 1) return { kind: 'reserved', levels, wouldRefuse: shortage };
   return shortage && { kind: 'refused', shortage, levels };
 }
 

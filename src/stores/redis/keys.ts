@@ -3,9 +3,9 @@
  *
  * Two releases share one layout: with side-by-side prefixes each tenant would have two full limits during a rolling upgrade. A change that
  * old releases can't read needs two steps. Release N reads both forms and writes the old one; release N+1 writes the new one and still reads
- * the old. Records tell their form: of a bucket by the number of its fields, of a lease by the fields of its MessagePack map, which may only
- * be added to. Only once no bucket, lease or tombstone of the old form can be left (leases: 24 h; buckets: their refill time and ten
- * minutes) may reading it be dropped. The place for both is `parse_bucket`/`write_buckets` and `read_lease`/`run_lease` in lua/leases.lua.
+ * the old. Records tell their form: of a bucket and of totals by their length, of a lease by its first letter (its state). Only once no bucket, lease or
+ * tombstone of the old form can be left (leases: 24 h; buckets: their refill time and ten minutes) may reading it be dropped. The place for
+ * both is `parse_bucket`/`write_buckets` in lua/buckets.lua, `parse_lease`/`pack_lease` in lua/leases.lua and `book` in lua/ledger.lua.
  */
 const LAYOUT = 'tw1:';
 
@@ -30,7 +30,7 @@ export class Keys {
     return `${this.#root(rootId)}x`;
   }
 
-  /** Numbers of running leases by tenant. */
+  /** Numbers of running leases by tenant, of those that hold no bucket of their own tenant. */
   leaseCounts(rootId: string): string {
     return `${this.#root(rootId)}n`;
   }
@@ -48,8 +48,13 @@ export class Keys {
     return `${this.#root(rootId)}k:${tenantId}`;
   }
 
-  /** Totals of a root's tenants in a period: `all`, a day or a month. */
-  totals(rootId: string, period: string): string {
+  /** Totals of a root's tenants: of all time, and of the latest day and month of each. */
+  totals(rootId: string): string {
+    return `${this.#root(rootId)}u`;
+  }
+
+  /** Totals of those of a root's tenants for which that day or month is over. */
+  totalsBefore(rootId: string, period: string): string {
     return `${this.#root(rootId)}u:${period}`;
   }
 

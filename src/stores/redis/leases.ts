@@ -1,8 +1,7 @@
 import type { Consumption, LedgerEvent, ReserveRequest, ReserveResult, SettleResult } from '../../domain/lease.js';
 import type { Renewal } from '../../domain/store.js';
 import { wholeTokens } from '../../quota/bucket.js';
-import { saneConsumption } from '../ledger-entries.js';
-import { chargeArguments, reserveResult } from './buckets.js';
+import { packCharges, reserveResult } from './buckets.js';
 import { cancellationEntry, settlementEntry } from './entries.js';
 import { groupBy } from './group.js';
 import type { Keys } from './keys.js';
@@ -59,9 +58,8 @@ export class RedisLeases {
   }
 
   settle(leaseId: string, consumed: Consumption, event: LedgerEvent, nowMs: number): Promise<SettleResult> {
-    const { inputTokens, cachedInputTokens, outputTokens } = saneConsumption(consumed);
     return this.#end(leaseId, event.tenantId, nowMs, (rootId) => (booked) => {
-      const args = [leaseId, inputTokens, cachedInputTokens, outputTokens, ...this.#eventSettings(), booked];
+      const args = [leaseId, ...this.#eventSettings(), booked];
       if (this.parts.keepEvents) this.parts.roots.queue(rootId, nowMs);
       return this.parts.scripts.twSettle(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args, ...settlementEntry(event, consumed, booked));
     });
@@ -120,10 +118,10 @@ export class RedisLeases {
     await this.#reserve(lease.request, nowMs, true);
   }
 
-  #reserve({ leaseId, tenantId, rootId, draft, enforced, shadowed }: ReserveRequest, nowMs: number, force: boolean): Promise<number[]> {
-    const charges = [...enforced, ...shadowed].flatMap(chargeArguments);
-    const args = [leaseId, tenantId, JSON.stringify(draft), force ? 1 : 0, enforced.length, ...charges];
-    return this.parts.scripts.twReserve(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args);
+  #reserve({ leaseId, tenantId, rootId, draft, enforced, shadowed }: ReserveRequest, nowMs: number, force: boolean): Promise<Buffer> {
+    const charges = shadowed.length === 0 ? enforced : [...enforced, ...shadowed];
+    const args = [leaseId, tenantId, JSON.stringify(draft), force ? 1 : 0, charges.length, enforced.length, packCharges(charges)];
+    return this.parts.scripts.twReserveBuffer(this.parts.keys.clock(rootId), this.parts.timeOf(nowMs), ...args);
   }
 
   #eventSettings(): readonly Argument[] {

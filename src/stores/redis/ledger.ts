@@ -1,11 +1,13 @@
 import type { LedgerEvent, TenantTotals } from '../../domain/lease.js';
 import type { StoredEvent } from '../../domain/store.js';
-import { fiveDoubles } from './buckets.js';
 import { parseEvent } from './entries.js';
 import { groupBy } from './group.js';
 import type { Keys } from './keys.js';
 import { overRoots, type Roots } from './roots.js';
 import type { RedisClient } from './scripts.js';
+import { currentTotals, parseTotals, sumOf } from './totals.js';
+
+const NONE: Readonly<Record<string, Buffer>> = {};
 
 /** From more roots than this, each is asked for fewer events than all together may be. */
 const WHOLE_ROOTS = 32;
@@ -48,8 +50,22 @@ export class RedisLedger {
   /** Of all tenants of the roots used last. `period`: `all`, a day or a month. */
   async totals(period: string): Promise<ReadonlyMap<string, TenantTotals>> {
     const rootIds = await this.roots.latest();
-    const hashes = await overRoots(rootIds, (rootId) => this.client.hgetallBuffer(this.keys.totals(rootId, period)));
-    return new Map(hashes.flatMap((hash) => Object.entries(hash).map(([tenantId, packed]) => [tenantId, parseTotals(packed)] as const)));
+    const maps = await overRoots(rootIds, (rootId) => this.#totalsOf(rootId, period));
+    return new Map(maps.flatMap((map) => [...map]));
+  }
+
+  /** A period may be over for some tenants of a root and not for others, and late events go to periods that are over. */
+  async #totalsOf(rootId: string, period: string): Promise<ReadonlyMap<string, TenantTotals>> {
+    const [current, before] = await Promise.all([
+      this.client.hgetallBuffer(this.keys.totals(rootId)),
+      period === 'all' ? NONE : this.client.hgetallBuffer(this.keys.totalsBefore(rootId, period)),
+    ]);
+    const totals = new Map(Object.entries(before).map(([tenantId, packed]) => [tenantId, parseTotals(packed)]));
+    for (const [tenantId, packed] of Object.entries(current)) {
+      const more = currentTotals(packed, period);
+      if (more !== null) totals.set(tenantId, sumOf(more, totals.get(tenantId)));
+    }
+    return totals;
   }
 
   async #queued(rootId: string, limit: number): Promise<readonly StoredEvent[]> {
@@ -60,11 +76,6 @@ export class RedisLedger {
 
 function eventOf(fields: readonly string[]): LedgerEvent {
   return parseEvent(fields[1] ?? 'null');
-}
-
-function parseTotals(packed: Buffer): TenantTotals {
-  const [requests = 0, inputTokens = 0, cachedInputTokens = 0, outputTokens = 0, reasoningTokens = 0] = fiveDoubles(packed);
-  return { requests, inputTokens, cachedInputTokens, outputTokens, reasoningTokens };
 }
 
 function isStreamId(id: string): boolean {

@@ -8,7 +8,7 @@ import type { Argument } from './scripts.js';
 const AT_ONCE = 50;
 /** Values that a script tells of, or takes for, a lease. */
 const TOLD = 5;
-const NOTHING_BOOKED: readonly Argument[] = Array<Argument>(13).fill('');
+const NOTHING_BOOKED: readonly Argument[] = Array<Argument>(6).fill('');
 
 /** Settles what dead processors left. Any number may do so at the same time. */
 export class Reaping {
@@ -49,6 +49,5 @@ export class Reaping {
 function ending([leaseId = '', renewed, output = 0, draft, booked]: readonly Argument[], atMs: number): readonly Argument[] {
   if (renewed !== 1) return [leaseId, '', ...NOTHING_BOOKED];
   const event = abandonedEvent(parseEvent(String(draft)), Number(output), atMs);
-  const truth = [JSON.stringify(event), event.inputTokens, event.cachedInputTokens, event.outputTokens];
-  return [leaseId, output, ...truth, ...settlementEntry(event, event, String(booked))];
+  return [leaseId, output, JSON.stringify(event), ...settlementEntry(event, event, String(booked))];
 }

@@ -25,6 +25,8 @@ export interface RedisStoreOptions {
   /** Latest events that are kept of each root, about. */
   readonly recentEvents?: number;
   readonly learnedKeys?: number;
+  /** Roots that are known at all; of more those used longest ago are left out of what is shown. */
+  readonly roots?: number;
   /** How much of what was learned is kept in all, in UTF-16 units. */
   readonly learnedLength?: number;
 }
@@ -37,7 +39,7 @@ export interface RedisStoreOptions {
  * end are found by asking again.
  */
 export function createRedisStore(options: RedisStoreOptions): Store {
-  return new RedisStore({ keyPrefix: '', keepEvents: false, recentEvents: 200, learnedKeys: 2_000, learnedLength: 16 * 1024 * 1024, ...options });
+  return new RedisStore({ keyPrefix: '', keepEvents: false, recentEvents: 200, roots: 100_000, learnedKeys: 2_000, learnedLength: 16 * 1024 * 1024, ...options });
 }
 
 class RedisStore implements Store {
@@ -58,7 +60,7 @@ class RedisStore implements Store {
     this.#scripts = defineScripts(client);
     this.#keys = new Keys(keyPrefix);
     const timeOf = (nowMs: number): Argument => this.#timeOf(nowMs);
-    this.#roots = new Roots({ client, scripts: this.#scripts, keys: this.#keys, timeOf, onFault });
+    this.#roots = new Roots({ client, scripts: this.#scripts, keys: this.#keys, timeOf, onFault }, options.roots);
     this.#tenants = new Tenants(client, this.#keys, onFault);
     const parts = { client, scripts: this.#scripts, keys: this.#keys, roots: this.#roots, tenants: this.#tenants };
     const settings = { timeOf, keepEvents: options.keepEvents, recentEvents: options.recentEvents };
@@ -86,6 +88,7 @@ class RedisStore implements Store {
 
   async reap(nowMs: number): Promise<number> {
     const leases = await this.#reaping.reap(nowMs);
+    await this.#roots.trim(nowMs);
     if (leases > 0) this.#tellListeners();
     return leases;
   }

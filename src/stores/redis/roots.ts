@@ -8,6 +8,7 @@ const AGAIN_MS = 1_000;
 const UNUSED_MS = 10_000;
 /** Of more roots only the most recently used are looked at. */
 const MAX_ROOTS = 10_000;
+const TRIM_EVERY_MS = 60_000;
 /** Roots that are asked at the same time. */
 const AT_ONCE = 256;
 
@@ -32,8 +33,13 @@ export class Roots {
   readonly #noted = new Generations<number>({ entries: 50_000, ageMs: 600_000 });
   /** The latest time that a caller told. */
   #latestMs = 0;
+  #trimmedMs = -Infinity;
 
-  constructor(private readonly parts: RootParts) {}
+  constructor(
+    private readonly parts: RootParts,
+    /** So many are known at all: clients that make up keys must not fill the store with them. One that is used again is noted again. */
+    private readonly kept: number,
+  ) {}
 
   /** A lease of this root begins or lives. */
   use(rootId: string, nowMs: number): void {
@@ -66,6 +72,13 @@ export class Roots {
     for (let i = 0; i < rootIds.length; i += AT_ONCE) {
       await scripts.twPrune(keys.shared(set), timeOf(this.#latestMs), UNUSED_MS, ...rootIds.slice(i, i + AT_ONCE));
     }
+  }
+
+  /** Forgets the roots used longest ago beyond those that are kept, now and then. */
+  async trim(nowMs: number): Promise<void> {
+    if (Math.abs(nowMs - this.#trimmedMs) < TRIM_EVERY_MS) return;
+    this.#trimmedMs = nowMs;
+    await this.parts.client.zremrangebyrank(this.parts.keys.shared('roots'), 0, -this.kept - 1);
   }
 
   /** A time that a caller told: what `prune` goes by. */

@@ -6,9 +6,9 @@ export type RedisClient = Redis | Cluster;
 
 export type Argument = string | number | Buffer;
 
-/** The commands that `defineScripts` adds to a client: keys first, as each script's head says. */
+/** The commands that `defineScripts` adds to a client: keys first, as each script's head says. `…Buffer`: answers with bytes. */
 export interface Scripts {
-  twReserve(clockKey: string, ...args: Argument[]): Promise<number[]>;
+  twReserveBuffer(clockKey: string, ...args: Argument[]): Promise<Buffer>;
   twRenew(clockKey: string, ...args: Argument[]): Promise<string[]>;
   twSettle(clockKey: string, ...args: Argument[]): Promise<[kind: string, booked?: string]>;
   twCancel(clockKey: string, ...args: Argument[]): Promise<[kind: string, booked?: string]>;
@@ -32,11 +32,14 @@ interface Script {
 }
 
 const TIME = ['time'];
-const LEASES = ['time', 'leases'];
-const LEDGER = ['time', 'leases', 'ledger'];
+const RESERVE = ['time', 'buckets', 'leases'];
+const LEASES = [...RESERVE, 'records'];
+const LEDGER = [...LEASES, 'ends', 'ledger'];
 
-const SCRIPTS: Readonly<Record<keyof Scripts, Script>> = {
-  twReserve: { file: 'reserve', keys: 1, needs: LEASES },
+type ScriptName = Exclude<keyof Scripts, 'twReserveBuffer'> | 'twReserve';
+
+const SCRIPTS: Readonly<Record<ScriptName, Script>> = {
+  twReserve: { file: 'reserve', keys: 1, needs: RESERVE },
   twRenew: { file: 'renew', keys: 1, needs: LEASES },
   twSettle: { file: 'settle', keys: 1, needs: LEDGER },
   twCancel: { file: 'cancel', keys: 1, needs: LEDGER },
@@ -58,6 +61,13 @@ export function defineScripts(client: RedisClient): Scripts {
     if (!(command in client)) client.defineCommand(command, { numberOfKeys: keys, lua: [...needs, file].map(textOf).join('\n') });
   }
   return client as unknown as Scripts;
+}
+
+/** Gives every server the scripts before they are needed: the first requests would wait for that. Those that it then lacks are taught as ever. */
+export async function loadScripts(client: RedisClient): Promise<void> {
+  const servers = client.isCluster ? (client as Cluster).nodes('master') : [client as Redis];
+  const texts = Object.values(SCRIPTS).map(({ file, needs }) => [...needs, file].map(textOf).join('\n'));
+  await Promise.all(servers.flatMap((server) => texts.map((text) => server.script('LOAD', text))));
 }
 
 function textOf(file: string): string {

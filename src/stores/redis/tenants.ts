@@ -84,8 +84,14 @@ export class Tenants {
     if (before?.rootId === rootId && Math.abs(nowMs - before.toldMs) < AGAIN_MS) return before;
     const known: KnownTenant = { rootId, bucketKeys: new Set(), toldMs: nowMs };
     this.#known.set(tenantId, known, nowMs);
-    this.#tell(tenantId, () => [this.client.hset(this.keys.shared('tenants'), tenantId, rootId)]);
+    this.#tell(tenantId, () => [this.#tellRoot(tenantId, rootId)]);
     return known;
+  }
+
+  /** One that is its own root is not written down: of such tenants clients may make up any number. */
+  #tellRoot(tenantId: string, rootId: string): Promise<unknown> {
+    const key = this.keys.shared('tenants');
+    return rootId === tenantId ? this.client.hdel(key, tenantId) : this.client.hset(key, tenantId, rootId);
   }
 
   #tellBuckets(tenantId: string, { rootId, bucketKeys }: KnownTenant): readonly Promise<unknown>[] {

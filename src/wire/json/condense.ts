@@ -45,7 +45,7 @@ export type Shape = 'too_deep' | 'too_many' | readonly Long[];
  */
 export function shapeOf(bytes: Buffer, limits: ShapeLimits): Shape {
   const found: Long[] = [];
-  const keys = new ShapeCounter(limits.depth);
+  keys.begin(limits.depth);
   let depth = 0;
   let parts = 0;
   let keyStart = 0;
@@ -85,15 +85,23 @@ export function shapeOf(bytes: Buffer, limits: ShapeLimits): Shape {
   }
 }
 
-/** Counts the different beginnings of objects, by a bit for each hash: hardly ever fewer, never more than there are. */
+/** Counts the different beginnings of objects, by a bit for each hash: hardly ever fewer, never more than there are. One body at a time. */
 class ShapeCounter {
   readonly #seen = new Uint8Array(2 ** (SHAPE_BITS - 3));
+  /** Where bits are set. */
+  readonly #touched: number[] = [];
   /** The hash of the keys until now, for the object at each depth. */
-  readonly #hashes: Int32Array;
-  count = 0;
+  #hashes = new Int32Array(0);
 
-  constructor(depth: number) {
-    this.#hashes = new Int32Array(depth + 1);
+  get count(): number {
+    return this.#touched.length;
+  }
+
+  begin(depth: number): void {
+    for (const at of this.#touched) this.#seen[at] = 0;
+    this.#touched.length = 0;
+    if (this.#hashes.length > depth) this.#hashes.fill(0);
+    else this.#hashes = new Int32Array(depth + 1);
   }
 
   open(depth: number): void {
@@ -108,9 +116,12 @@ class ShapeCounter {
     const mask = 1 << (bit & 7);
     if ((this.#seen[bit >> 3]! & mask) !== 0) return;
     this.#seen[bit >> 3]! |= mask;
-    this.count++;
+    this.#touched.push(bit >> 3);
   }
 }
+
+/** One for all bodies: a table of its own is 16 KB of zeros outside of the heap, for each request and each answer. */
+const keys = new ShapeCounter();
 
 /** A string that begins with the mark of our own, as it is or as an escape (whose last digit may be a capital). */
 function isMarked(bytes: Buffer, quote: number): boolean {

@@ -3,19 +3,26 @@ import { Redis } from 'ioredis';
 import type { BucketCharge, LedgerEvent, ReserveRequest } from '../../../src/domain/lease.js';
 import type { Store } from '../../../src/domain/store.js';
 import { freePort } from '../../../src/services/ports.js';
+import { joinWrites } from '../../../src/stores/connect/joined-writes.js';
+import { packCharges } from '../../../src/stores/redis/buckets.js';
 import { createRedisStore } from '../../../src/stores/redis/redis-store.js';
 import type { Figure } from './figure.js';
 
 const TENANTS = 10_000;
 const COMPANIES = 100;
-const REQUESTS = 20_000;
+/** Of each number of buckets, so many requests. */
+const REQUESTS = 12_000;
 const AT_ONCE = 64;
 /** Leases that run at the same time. */
 const RUNNING = 2_000;
 const ROUND_TRIPS = 3_000;
 
-/** A request of a tenant in a team of a company: six buckets on three levels. */
-function requestOf(n: number): ReserveRequest {
+/** How many buckets a request has: most tenants have two or three, on one level or two; six on three levels are much. */
+const BUCKETS = [1, 2, 4, 6] as const;
+const MOST = 6;
+
+/** A request of a tenant in a team of a company. */
+function requestOf(n: number, buckets: number): ReserveRequest {
   const tenant = n % TENANTS;
   const rootId = `company-${tenant % COMPANIES}`;
   const tenantId = `tenant-${tenant}`;
@@ -23,10 +30,11 @@ function requestOf(n: number): ReserveRequest {
   const charge = (id: string, dimension: BucketCharge['dimension'], amount: number, inputAmount = 0): BucketCharge => {
     return { key: `${id}/*:${dimension}`, tenantId: id, dimension, limit: 100_000_000, capacity: 100_000_000, amount, inputAmount, countCachedInput: true };
   };
-  const own = [charge(tenantId, 'requests', 1), charge(tenantId, 'tokens', 3_000, 1_000), charge(tenantId, 'concurrency', 1)];
-  const above = [charge(teamId, 'tokens', 3_000, 1_000), charge(rootId, 'tokens', 3_000, 1_000), charge(rootId, 'requests', 1)];
+  const own = [charge(tenantId, 'tokens', 3_000, 1_000), charge(tenantId, 'concurrency', 1), charge(tenantId, 'requests', 1)];
+  const above = [charge(rootId, 'tokens', 3_000, 1_000), charge(teamId, 'tokens', 3_000, 1_000), charge(rootId, 'requests', 1)];
+  const enforced = [...own, ...above].slice(0, buckets);
   const draft = eventOf(n, tenantId, teamId);
-  return { leaseId: draft.leaseId, tenantId, rootId, owner: 'bench', nowMs: 0, enforced: [...own, ...above], shadowed: [], draft };
+  return { leaseId: draft.leaseId, tenantId, rootId, owner: 'bench', nowMs: 0, enforced, shadowed: [], draft };
 }
 
 function eventOf(n: number, tenantId: string, parentId: string): LedgerEvent {
@@ -67,10 +75,18 @@ function quantile(values: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? NaN;
 }
 
-interface Measured {
+/** Script times of one number of buckets. */
+interface Load {
+  readonly buckets: number;
   readonly reserve: ScriptTimes;
   readonly renew: ScriptTimes;
   readonly settle: ScriptTimes;
+  /** A script that gets what `reserve` gets and does nothing: what is left to any script on this machine. */
+  readonly nothing: ScriptTimes;
+}
+
+interface Measured {
+  readonly loads: readonly Load[];
   /** One after the other over one connection, in units of what a GET takes there. */
   readonly reserveP50: number;
   readonly reserveP99: number;
@@ -81,6 +97,7 @@ async function measure(): Promise<Measured> {
   const server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', ''], { stdio: 'ignore' });
   const client = new Redis({ port, protocol: 2, retryStrategy: () => 50 });
   client.on('error', () => undefined);
+  joinWrites(client);
   try {
     return await measureOn(client);
   } finally {
@@ -91,28 +108,38 @@ async function measure(): Promise<Measured> {
 
 async function measureOn(client: Redis): Promise<Measured> {
   const store = createRedisStore({ client, time: 'server', keepEvents: true, onFault: (error) => console.error(error) });
-  await run(client, store, 0, TENANTS);
-  const scripts = await run(client, store, TENANTS, REQUESTS);
+  await run(client, store, 0, TENANTS, MOST);
+  const loads: Load[] = [];
+  for (const [i, buckets] of BUCKETS.entries()) loads.push(await run(client, store, TENANTS + i * REQUESTS, REQUESTS, buckets));
   const trips = await roundTrips(client, store);
   return {
-    ...scripts,
+    loads,
     reserveP50: quantile(trips.reserves, 0.5) / quantile(trips.gets, 0.5),
     reserveP99: quantile(trips.reserves, 0.99) / quantile(trips.gets, 0.99),
   };
 }
 
 /** So many requests after one another in parts, so that about as many leases run at a time as in a busy system. */
-async function run(client: Redis, store: Store, from: number, count: number): Promise<Pick<Measured, 'reserve' | 'renew' | 'settle'>> {
-  const parts: Pick<Measured, 'reserve' | 'renew' | 'settle'>[] = [];
+async function run(client: Redis, store: Store, from: number, count: number, buckets: number): Promise<Load> {
+  const parts: Omit<Load, 'buckets'>[] = [];
+  const nothing = String(await client.script('LOAD', 'return 1'));
   for (let first = from; first < from + count; first += RUNNING) {
-    const all = (call: (request: ReserveRequest) => Promise<unknown>) => () => inParallel(RUNNING, async (n) => void (await call(requestOf(first + n))));
+    const all = (call: (request: ReserveRequest) => Promise<unknown>) => () =>
+      inParallel(RUNNING, async (n) => void (await call(requestOf(first + n, buckets))));
     parts.push({
       reserve: await scriptTimes(client, all((request) => store.reserve(request))),
       renew: await scriptTimes(client, all(({ leaseId }) => store.renew([{ leaseId, outputTokens: 100 }], 0))),
       settle: await scriptTimes(client, all(({ leaseId, draft }) => store.settle(leaseId, draft, draft, 0))),
+      nothing: await scriptTimes(client, all((request) => client.evalsha(nothing, 1, 'absent', ...argumentsOf(request)))),
     });
   }
-  return { reserve: medians(parts.map(({ reserve }) => reserve)), renew: medians(parts.map(({ renew }) => renew)), settle: medians(parts.map(({ settle }) => settle)) };
+  const over = (name: Exclude<keyof Load, 'buckets'>): ScriptTimes => medians(parts.map((part) => part[name]));
+  return { buckets, reserve: over('reserve'), renew: over('renew'), settle: over('settle'), nothing: over('nothing') };
+}
+
+/** As many, and as long, as those of `reserve`. */
+function argumentsOf({ leaseId, tenantId, draft, enforced }: ReserveRequest): (string | number | Buffer)[] {
+  return ['', leaseId, tenantId, JSON.stringify(draft), 0, enforced.length, enforced.length, packCharges(enforced)];
 }
 
 function medians(times: readonly ScriptTimes[]): ScriptTimes {
@@ -124,7 +151,7 @@ async function roundTrips(client: Redis, store: Store): Promise<{ readonly gets:
   const gets: number[] = [];
   const reserves: number[] = [];
   for (let i = 0; i < ROUND_TRIPS; i++) {
-    const request = requestOf(TENANTS + REQUESTS + i);
+    const request = requestOf(TENANTS + BUCKETS.length * REQUESTS + i, MOST);
     gets.push(await timed(() => client.get('absent')));
     reserves.push(await timed(() => store.reserve(request)));
     await store.cancel(request.leaseId, 0);
@@ -146,15 +173,16 @@ function ended(server: ChildProcess): Promise<unknown> {
 
 let measured: Promise<Measured> | null = null;
 const figure = (name: string, unit: Figure['unit'], target: number, value: (all: Measured) => number): Figure => {
-  return { name: `redis store, 10,000 tenants, 6 buckets: ${name}`, unit, target, once: true, run: async () => value(await (measured ??= measure())) };
+  return { name: `redis store, 10,000 tenants: ${name}`, unit, target, once: true, run: async () => value(await (measured ??= measure())) };
+};
+
+const inServer = (buckets: number, call: Exclude<keyof Load, 'buckets'>, quantileName: keyof ScriptTimes): Figure => {
+  const of = ({ loads }: Measured): number => loads.find((load) => load.buckets === buckets)?.[call][quantileName] ?? NaN;
+  return figure(`${call} in the server, ${buckets} buckets, ${quantileName}`, 'µs', quantileName === 'p50' ? 60 : 100, of);
 };
 
 export const figures: readonly Figure[] = [
-  figure('reserve in the server, p50', 'µs', 60, ({ reserve }) => reserve.p50),
-  figure('reserve in the server, p99', 'µs', 100, ({ reserve }) => reserve.p99),
-  figure('renewal in the server, p99', 'µs', 100, ({ renew }) => renew.p99),
-  figure('settlement in the server, p50', 'µs', 60, ({ settle }) => settle.p50),
-  figure('settlement in the server, p99', 'µs', 100, ({ settle }) => settle.p99),
-  figure('reserve, p50', '× GET', 4, ({ reserveP50 }) => reserveP50),
-  figure('reserve, p99', '× GET', 4, ({ reserveP99 }) => reserveP99),
+  ...BUCKETS.flatMap((buckets) => (['reserve', 'renew', 'settle', 'nothing'] as const).flatMap((call) => [inServer(buckets, call, 'p50'), inServer(buckets, call, 'p99')])),
+  figure(`reserve, ${MOST} buckets, p50`, '× GET', 4, ({ reserveP50 }) => reserveP50),
+  figure(`reserve, ${MOST} buckets, p99`, '× GET', 4, ({ reserveP99 }) => reserveP99),
 ];

@@ -87,6 +87,12 @@ describe('admin routes (point 8)', () => {
     expect(await ask('/status')).toMatchObject({ status: 500, body: 'failed\n' });
   });
 
+  it('tell that the store is away, where it has to answer', async () => {
+    const { ask } = router({ health: () => ({ ready: true, draining: false, withoutStore: 'local' }), usage: () => Promise.reject(new Error('no connection')) });
+    expect(await ask('/usage')).toMatchObject({ status: 503, body: 'store away\n' });
+    expect((await ask('/status')).status).toBe(200);
+  });
+
   it('do not hang where the store does', async () => {
     const { ask, clock } = router({ status: () => new Promise(() => undefined) });
     const answer = ask('/status');

@@ -137,3 +137,10 @@ test('a store that others may read or pose as is warned of', () => {
     'storeTls.acceptAnyCertificate: any server that answers is taken for the store',
   ]);
 });
+
+test('what is said of a store that can be away is warned of where there is none', () => {
+  for (const text of ['onStoreFailure: closed', 'journal: { file: j.jsonl }']) {
+    const result = parseConfig(`${text}\nidentity: { anonymous: a }\ntenants: [{ id: a }]`, 'c.yaml');
+    expect(result).toMatchObject({ ok: true, warnings: ['store is memory, which is never away: onStoreFailure and journal do nothing'] });
+  }
+});

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ReserveRequest } from '../../../../src/domain/lease.js';
 import { createMemoryStore } from '../../../../src/stores/memory.js';
 import { charge, request, used } from '../../../conformance/store-builders.js';
 import { Away, HOME_MS } from './away.js';
@@ -230,7 +231,42 @@ describe('open', () => {
   });
 });
 
+test('one settlement that the store does not take keeps no other from being booked', async () => {
+  const on = new Away();
+  await on.goAway('refuses');
+  for (const id of ['a', 'bad', 'c']) {
+    await on.reserve(id, rpm);
+    await on.settle(id, used(5, 5));
+  }
+  const { shared } = on;
+  on.flaky.replaceBy(
+    new Proxy(shared, {
+      get: (store, name) => {
+        if (name === 'reserve') return (one: ReserveRequest) => (one.leaseId === 'bad' ? Promise.reject(new Error('WRONGTYPE')) : store.reserve(one));
+        const value: unknown = Reflect.get(store, name, store);
+        return typeof value === 'function' ? value.bind(store) : value;
+      },
+    }),
+  );
+  await on.comeBack();
+  expect((await shared.snapshot([], on.nowMs)).totals.get('acme')?.requests).toBe(2);
+  expect(on.journal.entries().map(({ leaseId }) => leaseId)).toEqual(['bad']);
+  expect(on.store.health()).toBe('up');
+  on.flaky.replaceBy(shared);
+  await on.pass(2_000);
+  expect((await shared.snapshot([], on.nowMs)).totals.get('acme')?.requests).toBe(3);
+});
+
 describe('close', () => {
+  test('with a journal in memory alone counts what is lost with it', async () => {
+    const on = new Away();
+    await on.goAway('refuses');
+    await on.reserve('a', rpm);
+    await on.settle('a', used(1, 1));
+    await on.store.close();
+    expect(on.journalTold).toEqual({ entries: 0, bytes: 0, dropped: 1 });
+  });
+
   test('books what waits', async () => {
     const on = new Away();
     await on.reserve('a', rpm);

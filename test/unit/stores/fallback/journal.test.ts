@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -86,6 +86,27 @@ describe('a journal on disk', () => {
     expect(ids(await open())).toEqual(['a', 'c']);
   });
 
+  test('keeps lines that it can not read beside it and tells, and books the rest', async () => {
+    const whole = entry('a');
+    const damaged = [
+      { ...whole, rootId: undefined }, { ...whole, held: [null] }, { ...whole, held: [{ ...charge('tokens', { limit: 1 }), dimension: 'dollars' }] }, { ...whole, atStore: 'perhaps' },
+      { ...whole, consumed: {} }, { ...whole, event: { settledAtMs: 1 } }, { ...whole, event: { ...whole.event, lines: null } },
+    ].map((one) => JSON.stringify({ entry: one }));
+    await mkdir(join(folder, 'deeper'));
+    await writeFile(path, `${[...damaged, '{"ent', JSON.stringify({ entry: whole })].join('\n')}\n{"entry":{"kind":"settle","lea`);
+    const clock = new VirtualClock(T0);
+    const journal = await openJournal({ path, bounds: { maxEntries: 100, maxBytes: 1_000_000 }, clock, onFault: (error) => faults.push(error) });
+    expect(ids(journal)).toEqual(['a']);
+    expect(String(faults)).toMatch(/8 lines of the journal could not be read; they are in .*journal\.jsonl\.unreadable/);
+    expect((await readFile(`${path}.unreadable`, 'utf8')).split('\n')).toEqual([...damaged, '{"ent', '']);
+    expect((await stat(`${path}.unreadable`)).mode & 0o777).toBe(0o600);
+    const away = new Away({ journal });
+    await away.pass(8_000);
+    expect([away.journal.isEmpty, away.told]).toEqual([true, []]);
+    expect((await away.shared.snapshot([], T0)).totals.get('acme')).toMatchObject({ requests: 1, inputTokens: 10 });
+    await journal.close();
+  });
+
   test('does not grow without end, and is empty when all is booked', async () => {
     const one = JSON.stringify(entry('x0000')).length;
     const journal = await open(10 * one);
@@ -122,6 +143,70 @@ describe('a journal on disk', () => {
     await journal.close();
     expect(ids(journal)).toEqual(['b']);
     expect(faults.length).toBeGreaterThan(0);
+  });
+
+  test('that failed is written whole a second later, though nothing else comes, and is not tried with every entry', async () => {
+    const clock = new VirtualClock(T0);
+    const journal = await openJournal({ path, bounds: { maxEntries: 100, maxBytes: 1_000_000 }, clock, onFault: (error) => faults.push(error) });
+    await rm(join(folder, 'deeper'), { recursive: true });
+    await writeFile(join(folder, 'deeper'), 'a file');
+    journal.add(entry('a'));
+    await expect.poll(() => clock.pending).toBe(1);
+    clock.advance(1_000);
+    await expect.poll(() => faults.length).toBe(1);
+    for (const id of ['b', 'c', 'd']) {
+      journal.add(entry(id));
+      await new Promise(setImmediate);
+    }
+    journal.done('c');
+    await rm(join(folder, 'deeper'));
+    await mkdir(join(folder, 'deeper'));
+    clock.advance(1_000);
+    const lines = async (): Promise<number> => (await readFile(path, 'utf8').catch(() => '')).split('\n').length - 1;
+    await expect.poll(lines).toBe(3);
+    expect(await readdir(join(folder, 'deeper'))).toEqual(['journal.jsonl']);
+    expect(faults.length).toBe(1);
+    await journal.close();
+  });
+
+  test('on a disk that is full at the start is told, there, and written when there is room', async () => {
+    const clock = new VirtualClock(T0);
+    const make = () => openJournal({ path, bounds: { maxEntries: 100, maxBytes: 1_000_000 }, clock, onFault: (error) => faults.push(error) });
+    const before = await make();
+    before.add(entry('a'));
+    await before.close();
+    await symlink('/dev/full', `${path}.new`);
+    const journal = await make();
+    expect(ids(journal)).toEqual(['a']);
+    expect(String(faults)).toMatch(/ENOSPC/);
+    journal.add(entry('b'));
+    clock.advance(1_000);
+    await expect.poll(async () => (await readFile(path, 'utf8')).split('\n').length - 1).toBe(2);
+    await journal.close();
+  });
+
+  test('whose file is taken away, or given to another processor too, is whole again within a second of the next entry, and the second is told', async () => {
+    const clock = new VirtualClock(T0);
+    const make = () => openJournal({ path, bounds: { maxEntries: 100, maxBytes: 1_000_000 }, clock, onFault: (error) => faults.push(error) });
+    const written = async (): Promise<string[]> => [...(await readFile(path, 'utf8').catch(() => '')).matchAll(/"leaseId":"(\w+)","tenantId"/g)].map(([, id]) => id!);
+    const addSynced = async (journal: Journal, id: string): Promise<void> => {
+      journal.add(entry(id));
+      await expect.poll(() => clock.pending).toBe(1);
+      clock.advance(1_000);
+    };
+    const first = await make();
+    first.add(entry('a'));
+    await expect.poll(written).toEqual(['a']);
+    await rename(path, `${path}.gone`);
+    await addSynced(first, 'b');
+    await expect.poll(written).toEqual(['a', 'b']);
+    expect(faults).toEqual([]);
+    const second = await make();
+    expect(ids(second)).toEqual(['a', 'b']);
+    await addSynced(first, 'c');
+    await expect.poll(written).toEqual(['a', 'b', 'a', 'b', 'c']);
+    expect(String(faults)).toMatch(/written by somebody else, too/);
+    await Promise.all([first.close(), second.close()]);
   });
 
   test('what a processor that was killed had settled is booked once by the next, in its own time', async () => {

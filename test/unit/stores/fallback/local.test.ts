@@ -129,6 +129,24 @@ describe('places', () => {
     expect(await passing(on, 6, places)).toBe(3);
   });
 
+  test('that its own leases give back are its own at once, though others fill all the rest', async () => {
+    const on = new Away({ processors: 2 });
+    const other = new Away({ processors: 2, beside: on, owner: 'p2' });
+    for (let i = 0; i < 3; i++) {
+      await other.reserve(`o${i}`, places);
+      await on.reserve(`a${i}`, places);
+    }
+    await on.goAway('refuses');
+    expect(await on.reserve('b', places)).toBe('refused');
+    await on.settle('a0', used(1, 1));
+    expect([await on.reserve('b', places), await on.reserve('c', places)]).toEqual(['reserved', 'refused']);
+    await on.settle('a1', used(1, 1));
+    expect([await on.reserve('d', places), await on.reserve('e', places)]).toEqual(['reserved', 'refused']);
+    await on.comeBack();
+    await on.goAway('refuses');
+    expect(await on.reserve('f', places)).toBe('refused');
+  });
+
   test('of a limit smaller than the number of processors each has one', async () => {
     const on = new Away({ processors: 3 });
     await on.goAway('refuses');
