@@ -7,6 +7,8 @@ export const AVERAGE_S = 10;
 const MAX_DEBT_S = 60;
 /** A debt below this many tokens is forgotten when it decays. */
 const LEAST_DEBT = 1;
+/** Who waits less than this waits for the next slot, as everybody does at high load, and not for its share. */
+const OWED_AFTER_MS = 1_000;
 const STEP_MS = 1_000;
 const MAX_STEPS = 60;
 
@@ -17,9 +19,11 @@ export interface RateTerms {
   /** φ · baseline, below which debt grows while somebody waits; 0: no debt. */
   readonly duePerSecond: number;
   readonly waits: boolean;
+  /** Work that waits, in tokens. */
+  readonly waitingWork: number;
 }
 
-const PLAIN: RateTerms = { basePerSecond: 0, duePerSecond: 0, waits: false };
+const PLAIN: RateTerms = { basePerSecond: 0, duePerSecond: 0, waits: false, waitingWork: 0 };
 
 export function servedOf(rates: Readonly<Rates>): number {
   return Math.max(0, rates.served);
@@ -36,9 +40,14 @@ export function advanceRates(rates: Rates, terms: RateTerms, nowMs: number): voi
   rates.updatedMs = Math.max(rates.updatedMs, nowMs);
 }
 
-function stepRates(rates: Rates, { basePerSecond, duePerSecond, waits }: RateTerms, ms: number): void {
+/**
+ * Nobody is owed more than it wants: what it asks for a second, or its backlog within the time of an average. (Without that, who wants a
+ * quarter of its baseline and waits for slots now and then is owed the other three quarters for ever.)
+ */
+function stepRates(rates: Rates, { basePerSecond, duePerSecond: most, waits, waitingWork }: RateTerms, ms: number): void {
   const keep = decay10(ms);
   const served = servedOf(rates);
+  const duePerSecond = Math.min(most, Math.max(rates.demand, served + waitingWork / AVERAGE_S));
   if (basePerSecond > 0) rates.overuse = rates.overuse * keep + (1 - keep) * Math.max(0, served / basePerSecond - 1);
   else rates.overuse = 0;
   if (waits && served < duePerSecond) {
@@ -59,10 +68,17 @@ export function phiOf(s: PoolState, tier0Rates: Readonly<Rates> = s.tier0Rates):
 }
 
 /** Pools without λ and entitlements without one have neither overuse nor debt; only elastic ones have debt. */
-export function termsOf(s: PoolState, e: EntitlementState, phi = phiOf(s)): RateTerms {
+function termsOf(s: PoolState, e: EntitlementState, phi: number, waits: boolean): RateTerms {
   if (s.capPerSecond === 0 || e.basePerSecond === 0) return PLAIN;
   const duePerSecond = e.config.serviceClass === 'elastic' ? phi * e.basePerSecond : 0;
-  return { basePerSecond: e.basePerSecond, duePerSecond, waits: e.waiting.count > 0 };
+  return { basePerSecond: e.basePerSecond, duePerSecond, waits, waitingWork: e.waitingWork };
+}
+
+/** Brings an entitlement's rates to `nowMs`: until its first waiter has waited long enough to be owed something, and from there on. */
+function advanceEntitlement(s: PoolState, e: EntitlementState, rates: Rates, phi: number, nowMs: number): void {
+  const owedFromMs = e.waiting.first === null ? Infinity : e.waiting.first.askedMs + OWED_AFTER_MS;
+  if (rates.updatedMs < owedFromMs) advanceRates(rates, termsOf(s, e, phi, false), Math.min(owedFromMs, nowMs));
+  if (rates.updatedMs < nowMs) advanceRates(rates, termsOf(s, e, phi, true), nowMs);
 }
 
 /** To be called before anything of an entitlement changes that its rates depend on. */
@@ -71,18 +87,20 @@ export function touchRates(s: PoolState, e: EntitlementState): void {
     advanceRates(s.rates, PLAIN, s.nowMs);
     advanceRates(s.tier0Rates, PLAIN, s.nowMs);
   }
-  if (e.rates.updatedMs < s.nowMs) advanceRates(e.rates, termsOf(s, e), s.nowMs);
+  if (e.rates.updatedMs < s.nowMs) advanceEntitlement(s, e, e.rates, phiOf(s), s.nowMs);
 }
 
 /** What is left of rates at `nowMs`, for those who only look. */
-export function peekRates(rates: Readonly<Rates>, terms: RateTerms, nowMs: number): Rates {
-  const copy = { ...rates };
-  advanceRates(copy, terms, nowMs);
+export function peekRates(s: PoolState, e: EntitlementState, phi: number, nowMs: number): Rates {
+  const copy = { ...e.rates };
+  advanceEntitlement(s, e, copy, phi, nowMs);
   return copy;
 }
 
 export function peekPlain(rates: Readonly<Rates>, nowMs: number): Rates {
-  return peekRates(rates, PLAIN, nowMs);
+  const copy = { ...rates };
+  advanceRates(copy, PLAIN, nowMs);
+  return copy;
 }
 
 /** Books so much work (or takes it back, if negative) as served now. */

@@ -1,5 +1,5 @@
 import { UNBOUNDED, type EntitlementSnapshot, type PoolSnapshot } from '../domain/pool.js';
-import { peekPlain, peekRates, phiOf, servedOf, termsOf } from './rates.js';
+import { peekPlain, peekRates, phiOf, servedOf } from './rates.js';
 import type { EntitlementState, PoolState } from './state.js';
 import { explainWeight } from './weights.js';
 
@@ -21,7 +21,7 @@ export function snapshotOf(s: PoolState, nowMs: number): PoolSnapshot {
 }
 
 function entitlementAt(s: PoolState, e: EntitlementState, phi: number, nowMs: number): EntitlementSnapshot {
-  const rates = peekRates(e.rates, termsOf(s, e, phi), nowMs);
+  const rates = peekRates(s, e, phi, nowMs);
   const { weight, sloFactor, burstFactor, debtFactor } = explainWeight(s, e, rates);
   return {
     id: e.id,

@@ -45,7 +45,7 @@ describe('a bucket', () => {
 test('rates that were left alone for long are as those that were looked at often, but for what a step is', () => {
   const often = served();
   const once = served();
-  for (let ms = 1_000; ms <= 50_000; ms += 1_000) advanceRates(often, { basePerSecond: 10, duePerSecond: 10, waits: true }, ms);
-  advanceRates(once, { basePerSecond: 10, duePerSecond: 10, waits: true }, 50_000);
+  for (let ms = 1_000; ms <= 50_000; ms += 1_000) advanceRates(often, { basePerSecond: 10, duePerSecond: 10, waits: true, waitingWork: 0 }, ms);
+  advanceRates(once, { basePerSecond: 10, duePerSecond: 10, waits: true, waitingWork: 0 }, 50_000);
   expect(once).toEqual(often);
 });
