@@ -151,7 +151,7 @@ export class Member {
   /** The time to go by: tests tell it. */
   #now(nowMs: number): number {
     this.#latestMs = Math.max(this.#latestMs, nowMs);
-    return this.parts.time === 'caller' ? nowMs : this.parts.clock.nowMs();
+    return this.parts.time === 'caller' ? nowMs : Math.floor(this.parts.clock.nowMs());
   }
 
   #call(make: (seq: number) => Decided, ms: number): Promise<Reply | undefined> {
