@@ -3,12 +3,18 @@ import process from 'node:process';
 import { textTable } from '../../src/sim/table.js';
 import { crossClassProtection } from './exp-1-protection.js';
 import { sloAwareShare } from './exp-2-slo-share.js';
+import { fairnessBound } from './exp-3-fairness.js';
+import { realTraffic } from './exp-4-traces.js';
+import { severalProcessors } from './exp-5-processors.js';
 import { largeReservations } from './exp-6-reservations.js';
 import { markdownOf, type Options, type Report } from './report.js';
 
 const EXPERIMENTS: Readonly<Record<string, (options: Options) => Report | Promise<Report>>> = {
   1: crossClassProtection,
   2: sloAwareShare,
+  3: fairnessBound,
+  4: realTraffic,
+  5: severalProcessors,
   6: largeReservations,
 };
 
