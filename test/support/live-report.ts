@@ -16,7 +16,7 @@ export interface LiveTable {
 export function liveTable(runs: readonly Run[]): LiveTable {
   const row = (what: string, target: string, of: (run: Run) => string): string[] => [what, target, ...runs.map(of)];
   const count = (of: (run: Run) => readonly LiveRequest[], outcome: LiveRequest['outcome']) => (run: Run): string => String(of(run).filter((request) => request.outcome === outcome).length);
-  const [guaranteed, spot] = [({ guaranteed: all }: Run) => all, ({ spot: all }: Run) => all];
+  const spot = ({ spot: all }: Run): readonly LiveRequest[] => all;
   return {
     head: ['', 'target', ...runs.map(({ setup }) => setup.name)],
     rows: [
