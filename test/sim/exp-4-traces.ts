@@ -16,6 +16,13 @@ import { atLeast, atMost, percent, ratio, seconds, told, whole, type Figure, typ
 const FOLDER = '../shared/traces';
 const NODES = 4;
 const LOADS = [1, 1.3, 2];
+/** λ of the pool, of what the engine's parameters give: a little less, so that requests wait at the gate and not for their prefill. */
+const PACE = 0.9;
+const HOLD_MS = { interactive: 30_000, background: 300_000 };
+/** Background work that is begun within its hold limit is in time; a minute is for its prefill. */
+const BATCH_SLO_MS = HOLD_MS.background + 60_000;
+/** Above what background work can make wait within its hold limit. */
+const MAX_WAITING = 5000;
 const POLICIES = ['tokenweir', 'vtc', 'fcfs', 'static'] as const;
 
 interface Source {
@@ -26,10 +33,14 @@ interface Source {
   readonly sloMs: number;
 }
 
-const SOURCES: readonly Source[] = [
+const ONE = ENGINE_PRESETS['a100-13b'];
+const LONG_CONTEXT = { kvTokens: 8 * ONE.kvTokens, perKvTokenMs: ONE.perKvTokenMs / 8, prefillTokensPerSecond: 4 * ONE.prefillTokensPerSecond, maxBatchedTokens: 4 * ONE.maxBatchedTokens };
+
+export const SOURCES: readonly Source[] = [
   { name: 'Azure conversation', file: 'AzureLLMInferenceTrace_conv.csv', node: ENGINE_PRESETS['a100-13b'], sloMs: 2000 },
-  // Prompts of up to 126,000 tokens need a model with a smaller KV cache a token (grouped attention): an eighth, so that eight times as much fits.
-  { name: 'Mooncake conversation', file: 'mooncake_conversation_trace.jsonl', node: { ...ENGINE_PRESETS['a100-13b'], kvTokens: 8 * ENGINE_PRESETS['a100-13b'].kvTokens, perKvTokenMs: ENGINE_PRESETS['a100-13b'].perKvTokenMs / 8 }, sloMs: 10_000 },
+  // Prompts of up to 126,000 tokens need a model with a smaller KV cache a token (grouped attention: an eighth, so that eight times as much
+  // fits), and a node of several GPUs: with one, the long prompts alone take longer than anybody waits.
+  { name: 'Mooncake conversation', file: 'mooncake_conversation_trace.jsonl', node: { ...ENGINE_PRESETS['a100-13b'], ...LONG_CONTEXT }, sloMs: 10_000 },
 ];
 
 /** A group of equal tenants; `share`: of all rows. */
@@ -83,13 +94,13 @@ export async function realTraffic({ short }: Options): Promise<Report> {
 }
 
 /** The short form takes the first part of a trace. Mooncake's prefixes are looked up in a cache of 4 million tokens. */
-function rowsOf(text: string, { node }: Source, short: boolean): readonly TraceRow[] {
+export function rowsOf(text: string, { node }: Source, short: boolean): readonly TraceRow[] {
   const { rows } = readTrace(text, 4_000_000);
   const fitting = rows.filter(({ promptTokens, outputTokens }) => promptTokens + outputTokens < (node.kvTokens ?? Infinity) / 2);
   return short ? fitting.slice(0, Math.floor(fitting.length / 6)) : fitting;
 }
 
-function specOf({ node, sloMs }: Source, rows: readonly TraceRow[], load: number, policy: PolicyName): SimSpec {
+export function specOf({ node, sloMs }: Source, rows: readonly TraceRow[], load: number, policy: PolicyName): SimSpec {
   const mean = (of: (row: TraceRow) => number): number => rows.reduce((sum, row) => sum + of(row), 0) / rows.length;
   const request = { promptTokens: mean((row) => row.promptTokens), uncachedTokens: mean((row) => row.promptTokens - row.cachedTokens), outputTokens: mean((row) => row.outputTokens) };
   // A token of prompt beside one of output: time of prefill over a step's time for one of a full batch.
@@ -105,7 +116,7 @@ function specOf({ node, sloMs }: Source, rows: readonly TraceRow[], load: number
   return {
     ...{ seed: 1, policy, durationMs, rateFactor, node, nodes: NODES, trace: rows, processors: [LEARNING], warmupMs: durationMs / 20 },
     pool: poolOf({
-      ...{ prefillWeight, kvBytesPerToken: 1, capacity: { slots: node.slots * NODES, kvBytes: (node.kvTokens ?? 0) * NODES, tokensPerSecond: 1.05 * capacity } },
+      ...{ prefillWeight, kvBytesPerToken: 1, holdMs: HOLD_MS, maxWaiting: MAX_WAITING, maxWaitingBytes: 2 ** 33, capacity: { slots: node.slots * NODES, kvBytes: (node.kvTokens ?? 0) * NODES, tokensPerSecond: PACE * capacity } },
       entitlements: GROUPS.flatMap((group) => entitlementsOf(group, sloMs, capacity, node)),
     }),
     tenants: GROUPS.flatMap(tenantsOf),
@@ -121,7 +132,7 @@ function entitlementsOf(group: Group, sloMs: number, capacity: number, node: Bat
   const each = baseline / count;
   const tier0 = serviceClass === 'guaranteed' ? { slots: Math.floor(each * node.slots * NODES), kvBytes: Math.floor(each * (node.kvTokens ?? 0) * NODES) } : {};
   return namesOf(group).map((id) => ({
-    ...{ id, serviceClass, defaultWork: work, sloMs: work === 'interactive' ? sloMs : 60_000 },
+    ...{ id, serviceClass, defaultWork: work, sloMs: work === 'interactive' ? sloMs : BATCH_SLO_MS },
     baseline: serviceClass === 'spot' ? {} : { tokensPerSecond: each * capacity, ...tier0 },
   }));
 }
@@ -150,7 +161,10 @@ function refused(tenants: SimResult['tenants']): number {
 
 function figuresOf(name: string, runs: readonly Run[]): Figure[] {
   const [own, fcfs] = (['tokenweir', 'fcfs'] as const).map((policy) => runs.find((run) => run.policy === policy)!);
-  const [ownP99, fcfsP99] = [ttft(interactive(own!), 0.99), ttft(interactive(fcfs!), 0.99)];
+  const ownP99 = ttft(interactive(own!), 0.99);
+  // Where it serves nobody in time, they all waited for as long as they may.
+  const served = ttft(interactive(fcfs!), 0.99);
+  const fcfsP99 = Number.isNaN(served) ? HOLD_MS.interactive : served;
   return [
     { ...atMost(`${name}: interactive TTFT P99`, ownP99, fcfsP99 / 4, seconds), target: `≤ ¼ of FCFS’s ${seconds(fcfsP99)}` },
     { ...atLeast(`${name}: goodput, of FCFS’s`, own!.result.pool.goodputPerSecond / fcfs!.result.pool.goodputPerSecond, 1, ratio) },

@@ -7,6 +7,7 @@ import { fairnessBound } from './exp-3-fairness.js';
 import { realTraffic } from './exp-4-traces.js';
 import { severalProcessors } from './exp-5-processors.js';
 import { largeReservations } from './exp-6-reservations.js';
+import { scaling } from './exp-scaling.js';
 import { markdownOf, type Options, type Report } from './report.js';
 
 const EXPERIMENTS: Readonly<Record<string, (options: Options) => Report | Promise<Report>>> = {
@@ -16,12 +17,13 @@ const EXPERIMENTS: Readonly<Record<string, (options: Options) => Report | Promis
   4: realTraffic,
   5: severalProcessors,
   6: largeReservations,
+  scaling,
 };
 
 const DOCUMENT = 'docs/experiments.md';
 const CHARTS = 'docs/charts';
 
-/** Usage: node test/sim/run.mjs experiments [--short] [1 … 6]. Runs those that are named, or all; in full, each writes its part of the document and its charts. */
+/** Usage: node test/sim/run.mjs experiments [--short] [1 … 6, scaling]. Runs those that are named, or all; in full, each writes its part of the document and its charts. */
 async function runExperiments(args: readonly string[]): Promise<void> {
   const short = args.includes('--short');
   const named = args.filter((arg) => arg in EXPERIMENTS);
