@@ -39,16 +39,18 @@ export class Member {
   #latestMs = 0;
   #closing = false;
 
+  /** Whether no keeper answers. */
+  get isAway(): boolean {
+    return this.#awaySinceMs !== null;
+  }
+
   constructor(private readonly parts: MemberParts) {
-    const { clock, link, processor, random, observer, poolId } = parts;
-    const onFault = (error: unknown): void => { observer.poolFault(poolId, error); };
+    const { clock, link, processor, random } = parts;
+    const onFault = (error: unknown): void => { parts.observer.poolFault(parts.poolId, error); };
     this.#usedMs = clock.nowMs();
     this.#calls = new Calls(clock, MAX_CALLS);
     this.#alone = new Alone({
-      ...parts,
-      leases: this.#leases,
-      nowMs: () => this.#now(this.#latestMs),
-      processors: () => this.#processors.length,
+      ...{ ...parts, leases: this.#leases, nowMs: () => this.#now(this.#latestMs), processors: () => this.#processors.length },
       onEvents: (events) => { this.#hearShare(events); },
     });
     this.#line = new AskLine(processor, (batch) => link.send(batch), (error) => {
@@ -117,11 +119,6 @@ export class Member {
   async snapshot(nowMs: number): Promise<PoolSnapshot | null> {
     const atMs = this.#now(nowMs);
     return this.isAway ? this.#alone.snapshot(atMs) : this.#inBackground<PoolSnapshot | null>((seq) => ({ kind: 'snapshot', seq, nowMs: atMs }), null);
-  }
-
-  /** Whether no keeper answers. */
-  get isAway(): boolean {
-    return this.#awaySinceMs !== null;
   }
 
   /** Leaves the pool: another may be keeper at once. */
