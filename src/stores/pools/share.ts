@@ -83,3 +83,8 @@ function unknownFactors({ entitlement }: PoolAsk): PoolFactors {
     ...{ sloFactor: 1, burstFactor: 1, debtFactor: 1, debtTokens: 0, servedTokensPerSecond: 0, virtualTime: 0, waiting: 0 },
   };
 }
+
+/** For those who look on: figures that are not known are not those of an idle pool. @throws always. */
+export function noAnswer(): never {
+  throw new Error('no processor that keeps the pool answers');
+}

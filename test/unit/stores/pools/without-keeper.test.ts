@@ -44,7 +44,8 @@ async function world(mode: OnStoreFailure) {
   const p2 = open('p2');
   const during = async <T>(promise: Promise<T>): Promise<T> => {
     let done = false;
-    void promise.finally(() => { done = true; });
+    const end = (): void => { done = true; };
+    promise.then(end, end);
     await turn();
     while (!done) await pass(25);
     return promise;
@@ -172,6 +173,18 @@ describe('a pool without a keeper, with onStoreFailure: open', () => {
     w.server.isDown = false;
     await w.live([], 3_000);
     expect(await w.inFlight()).toBe(0);
+  });
+});
+
+describe('who looks on', () => {
+  it('is told of a pool that does not answer by a fault, and not that it is idle', async () => {
+    const w = await world('local');
+    w.server.isDown = true;
+    await expect(w.during(w.p2.snapshot('pool', w.clock.nowMs()))).rejects.toThrow('no processor that keeps the pool answers');
+    w.server.isDown = false;
+    await w.pass(3_000);
+    await w.asks('a');
+    expect(await w.during(w.p2.snapshot('pool', w.clock.nowMs()))).toMatchObject({ inFlight: 1 });
   });
 });
 
