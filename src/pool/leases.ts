@@ -1,4 +1,4 @@
-import type { PoolEnd, PoolRenewal } from '../domain/pool.js';
+import type { PoolEnd, PoolRenewal, WaiterRefusal } from '../domain/pool.js';
 import { ENDED_MS, LEASE_MS } from '../domain/store.js';
 import { wholeKv, wholeWork } from './amounts.js';
 import { tellRefused } from './answers.js';
@@ -49,7 +49,7 @@ function reap(s: PoolState, lease: Lease): void {
 }
 
 /** Takes a waiter out of the queue and tells its owner. */
-export function refuseWaiter(s: PoolState, lease: Lease, reason: 'queue_timeout' | 'pool_busy'): void {
+export function refuseWaiter(s: PoolState, lease: Lease, reason: WaiterRefusal): void {
   endWaiting(s, lease, reason);
   tellRefused(s, lease, reason);
 }

@@ -44,6 +44,8 @@ export interface Lease {
   weight: number;
   /** Order of dispatch. */
   runSeq: number;
+  /** Whether it may be ended, where its entitlement's streams may. */
+  readonly endable: boolean;
   /** Its owner was told to end it. */
   ending: boolean;
   before: Lease | null;
@@ -56,7 +58,7 @@ export interface Lease {
 /** What is known of a lease that ended. `reaped`, `unclaimed`: by others; its owner may still put it right, or go on. */
 export interface Ended {
   readonly lease: Lease;
-  readonly how: 'settled' | 'cancelled' | 'left' | 'queue_timeout' | 'pool_busy' | 'reaped' | 'unclaimed';
+  readonly how: 'settled' | 'cancelled' | 'left' | 'queue_timeout' | 'pool_busy' | 'queue_full' | 'reaped' | 'unclaimed';
   readonly endedMs: number;
 }
 
@@ -87,11 +89,14 @@ export interface EntitlementState {
   /** Its own λ, which tier 0 takes from. */
   readonly bucket: Bucket;
   v: number;
+  /** When it last became one with nothing waiting and nothing in flight. */
+  idleSinceMs: number;
   readonly waiting: LeaseList;
   waitingSlots: number;
   waitingKv: number;
   waitingWork: number;
-  /** Dispatched and not being ended, oldest first. */
+  waitingBytes: number;
+  /** Dispatched, may be ended and is not yet, oldest first. */
   readonly running: LeaseList;
   readonly fair: HeapNode<EntitlementState>;
   readonly tier0: HeapNode<EntitlementState>;
@@ -99,6 +104,8 @@ export interface EntitlementState {
   readonly spotVictim: HeapNode<EntitlementState>;
   readonly otherVictim: HeapNode<EntitlementState>;
   readonly idle: HeapNode<EntitlementState>;
+  readonly longest: HeapNode<EntitlementState>;
+  readonly heaviest: HeapNode<EntitlementState>;
 }
 
 export interface PoolState {
@@ -177,6 +184,9 @@ export interface PoolState {
   readonly fair: Heap<EntitlementState>;
   readonly ripening: Heap<EntitlementState>;
   readonly deadlines: Heap<Lease>;
+  /** Waiting entitlements: those with most waiters first, and those whose waiters hold most bytes. */
+  readonly longest: Heap<EntitlementState>;
+  readonly heaviest: Heap<EntitlementState>;
   /** Entitlements whose streams may be ended, by the latest of them. */
   readonly spotVictims: Heap<EntitlementState>;
   readonly otherVictims: Heap<EntitlementState>;
@@ -200,21 +210,21 @@ export function newPool(id: string, dispatchesPerCall: number): PoolState {
     ...{ rates: newRates(0), tier0Rates: newRates(0), workBucket: { lacking: 0, atMs: 0 }, requestBucket: { lacking: 0, atMs: 0 } },
     ...{ lastV: 0, kept: null, rateBlocked: false, rateReadyMs: Infinity, reclaimMs: Infinity, more: false, asking: null },
     ...{ entitlements: new Map(), idle: new Heap(), leases: new Map(), alive: new Heap(), granted: new Heap(), ended: new Map(), endedOrder: new Fifo() },
-    ...{ tier0: new Heap(), fair: new Heap(), ripening: new Heap(), deadlines: new Heap(), spotVictims: new Heap(), otherVictims: new Heap() },
+    ...{ tier0: new Heap(), fair: new Heap(), ripening: new Heap(), deadlines: new Heap(), longest: new Heap(), heaviest: new Heap(), spotVictims: new Heap(), otherVictims: new Heap() },
     events: [],
   };
 }
 
 export function newEntitlement(config: Entitlement, nowMs: number): EntitlementState {
-  const made: Omit<EntitlementState, 'fair' | 'tier0' | 'ripening' | 'spotVictim' | 'otherVictim' | 'idle'> = {
+  const made: Omit<EntitlementState, 'fair' | 'tier0' | 'ripening' | 'spotVictim' | 'otherVictim' | 'idle' | 'longest' | 'heaviest'> = {
     ...{ id: config.id, config, sloFactor: 1, assured: false, baseSlots: Infinity, baseKv: Infinity, basePerSecond: 0 },
     ...{ slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, lentTo: 'all', lentSlots: 0, lentKv: 0 },
-    ...{ rates: newRates(nowMs), bucket: { lacking: 0, atMs: nowMs }, v: 0 },
-    ...{ waiting: newList(), waitingSlots: 0, waitingKv: 0, waitingWork: 0, running: newList() },
+    ...{ rates: newRates(nowMs), bucket: { lacking: 0, atMs: nowMs }, v: 0, idleSinceMs: nowMs },
+    ...{ waiting: newList(), waitingSlots: 0, waitingKv: 0, waitingWork: 0, waitingBytes: 0, running: newList() },
   };
   const e = made as EntitlementState;
   const node = () => new HeapNode(e, config.id);
-  return Object.assign(e, { fair: node(), tier0: node(), ripening: node(), spotVictim: node(), otherVictim: node(), idle: node() });
+  return Object.assign(e, { fair: node(), tier0: node(), ripening: node(), spotVictim: node(), otherVictim: node(), idle: node(), longest: node(), heaviest: node() });
 }
 
 export function append(list: LeaseList, lease: Lease): void {

@@ -267,3 +267,44 @@ describe('what the pool is asked', () => {
     expect(pools.calls.at(-1)).toBe('settle id-1 5');
   });
 });
+
+describe('a client that leaves before its answer', () => {
+  const shown = async (h: Harness) => (await h.pools.snapshot('chat', h.clock.nowMs()))!.entitlements.find(({ id }) => id === 'acme')!;
+
+  it('has used a server all the same: what was expected is charged to its share where the answer comes in one piece, and the prompt where it streams', async () => {
+    for (const [stream, least, most] of [[false, 130, 200], [true, 30, 80]] as const) {
+      const h = world();
+      const envoy = await send(h, BUFFERED, chat({ stream, max_tokens: 100, messages: [{ role: 'user', content: 'word '.repeat(200) }] }));
+      await envoy.cancel();
+      const { inFlight, virtualTime, weight } = await shown(h);
+      expect(inFlight).toBe(0);
+      expect(virtualTime * weight).toBeGreaterThanOrEqual(least);
+      expect(virtualTime * weight).toBeLessThanOrEqual(most);
+    }
+  });
+
+  it('is charged nothing where it left while it was held', async () => {
+    const h = world();
+    await send(h);
+    const { virtualTime } = await shown(h);
+    const held = await send(h);
+    await held.cancel();
+    expect(await shown(h)).toMatchObject({ inFlight: 1, waiting: 0, virtualTime });
+  });
+});
+
+describe('a request in shadow', () => {
+  it('is no stream that its pool may end', async () => {
+    const scripted = new ScriptedPools();
+    const asked: (boolean | undefined)[] = [];
+    scripted.answer = ({ mustRun }) => {
+      asked.push(mustRun);
+      return { kind: 'dispatched', factors: FACTORS, nextAtMs: null };
+    };
+    const h = world({}, scripted);
+    await send(h);
+    h.policy = { ...h.policy, enforcement: 'shadow' };
+    await send(h);
+    expect(asked).toEqual([undefined, true]);
+  });
+});
