@@ -6,7 +6,7 @@ export default defineConfig({
       {
         test: {
           name: 'fast',
-          include: ['test/{unit,property,conformance,tidy}/**/*.test.ts'],
+          include: ['test/{unit,property,conformance,tidy,sim}/**/*.test.ts'],
           testTimeout: 20_000,
         },
       },

@@ -1,4 +1,5 @@
 import { createAdmission, type Admission } from './admission/admission.js';
+import { PoolReadings } from './admission/pool-readings.js';
 import { createAdminServer, type AdminServer } from './admin/server.js';
 import { bucketsToShow, buildStatus, templateTenantsOf, type StatusDocument } from './admin/status.js';
 import { parseAddress } from './config/address.js';
@@ -18,6 +19,7 @@ import { Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/observer.js';
 import { createPoolsObserver } from './telemetry/pools-observer.js';
 import { createStoreObserver } from './telemetry/store-observer.js';
+import { tenantLabelOf } from './telemetry/tenant-label.js';
 import { createTracing } from './telemetry/tracing.js';
 
 /** What the program is made from. Everything that is not a decision of the program's own comes from outside. */
@@ -85,7 +87,9 @@ export async function createApp({ config: initial, clock, log, version, newId, s
   });
   const processor = createProcessor({ admission, clock, listen: server.extProc, tls: server.tls.extProc, maxBodyBytes: server.maxBodyBytes });
   const exporter = exporterOf(admission, initial, shared, metrics);
-  const status = (): Promise<StatusDocument> => statusOf(admission, config);
+  const readings = new PoolReadings({ pools: admission.pools, clock, alone: () => opened.health() === 'away', configured: () => config.policy.pools });
+  metrics.watchPools({ read: () => readings.read(), labelOf: (entitlementId) => tenantLabelOf(config.policy, entitlementId) });
+  const status = (): Promise<StatusDocument> => statusOf(admission, config, readings);
   const admin = createAdminServer({
     listen: parseAddress(server.admin) ?? { kind: 'tcp', host: '127.0.0.1', port: 0 },
     tls: server.tls.admin,
@@ -142,11 +146,12 @@ function exporterOf({ store, observer }: Admission, { store: { ledger } }: Confi
   return new LedgerExporter({ ...shared, store, observer, sink: jsonLinesSink({ file, maxBytes, keep, clock: shared.clock }), onExported });
 }
 
-async function statusOf({ store, templates, clock }: Admission, { policy }: Config): Promise<StatusDocument> {
+async function statusOf({ store, templates, clock }: Admission, { policy }: Config, readings: PoolReadings): Promise<StatusDocument> {
   const hasTemplate = policy.identity.unknownKeyTemplateId !== null;
   const totals = hasTemplate ? (await store.snapshot([], clock.nowMs())).totals : new Map<string, never>();
   const made = templateTenantsOf(policy, templates.list(), totals);
-  return buildStatus(policy, made, await store.snapshot(bucketsToShow(policy, made), clock.nowMs()));
+  const [snapshot, pools] = await Promise.all([store.snapshot(bucketsToShow(policy, made), clock.nowMs()), readings.read()]);
+  return buildStatus(policy, made, snapshot, { readings: pools, nowMs: clock.nowMs() });
 }
 
 interface Running {

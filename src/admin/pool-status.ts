@@ -33,6 +33,8 @@ export interface PoolStatus {
   readonly entitlementsOmitted: number;
   /** True: the pool did not answer, and this is how it was `ageMs` before; null: never known. */
   readonly stale: boolean;
+  /** The store is away: what this processor knows of the pool, not the whole. */
+  readonly partial: boolean;
   readonly ageMs: number | null;
 }
 
@@ -44,7 +46,7 @@ export function poolStatuses(readings: readonly PoolReading[], nowMs: number): R
   return Object.fromEntries(readings.map((reading) => [reading.policy.settings.id, poolStatus(reading, nowMs)]));
 }
 
-function poolStatus({ policy, snapshot, entitlements, scaling, readAtMs, stale }: PoolReading, nowMs: number): PoolStatus {
+function poolStatus({ policy, snapshot, entitlements, scaling, readAtMs, stale, partial }: PoolReading, nowMs: number): PoolStatus {
   const shown = entitlementsToShow(policy.entitlements, entitlements);
   const { waiting, pressure, capacity, inUse, inFlight } = snapshot;
   return {
@@ -58,6 +60,7 @@ function poolStatus({ policy, snapshot, entitlements, scaling, readAtMs, stale }
     entitlements: Object.fromEntries(shown.map((e) => [e.id, entitlementStatus(e, inUse.tokensPerSecond)])),
     entitlementsOmitted: entitlements.length - shown.length,
     stale,
+    partial,
     ageMs: readAtMs === null ? null : Math.max(0, Math.round(nowMs - readAtMs)),
   };
 }

@@ -18,11 +18,15 @@ export interface PoolReading {
   readonly readAtMs: number | null;
   /** The pool did not answer now: this is how it was before. */
   readonly stale: boolean;
+  /** The shared store is away: this is what this processor does at the pool, not the whole. */
+  readonly partial: boolean;
 }
 
 export interface ReadingPorts {
   readonly pools: Pick<PoolStore, 'snapshot'>;
   readonly clock: Clock;
+  /** Whether the shared store is away. */
+  readonly alone: () => boolean;
   /** The pools in force now. */
   readonly configured: () => readonly PoolPolicy[];
 }
@@ -54,11 +58,15 @@ export class PoolReadings {
     const latest = this.#latest.get(id);
     const nowMs = Math.floor(this.ports.clock.nowMs());
     const found = await this.#snapshot(id, nowMs);
+    const partial = this.ports.alone();
     if (found === 'no answer') {
       const { snapshot, scaling } = latest ?? readingOf(policy, idlePool(policy), null, nowMs);
-      return { policy, snapshot, entitlements: entitlementsOf(policy, snapshot), scaling, readAtMs: latest?.readAtMs ?? null, stale: true };
+      return { policy, snapshot, entitlements: entitlementsOf(policy, snapshot), scaling, readAtMs: latest?.readAtMs ?? null, stale: true, partial };
     }
-    return { ...readingOf(policy, found ?? idlePool(policy), latest?.scaling ?? null, nowMs), readAtMs: nowMs, stale: false };
+    const reading = readingOf(policy, found ?? idlePool(policy), latest?.scaling ?? null, nowMs);
+    // What is needed in all is not known then, and is as it was.
+    const scaling = partial && latest !== undefined ? latest.scaling : reading.scaling;
+    return { ...reading, scaling, readAtMs: nowMs, stale: false, partial };
   }
 
   #snapshot(id: string, nowMs: number): Promise<PoolSnapshot | null | 'no answer'> {
@@ -77,7 +85,7 @@ export class PoolReadings {
   }
 }
 
-function readingOf(policy: PoolPolicy, snapshot: PoolSnapshot, before: ScalingSignal | null, nowMs: number): Omit<PoolReading, 'readAtMs' | 'stale'> {
+function readingOf(policy: PoolPolicy, snapshot: PoolSnapshot, before: ScalingSignal | null, nowMs: number): Omit<PoolReading, 'readAtMs' | 'stale' | 'partial'> {
   return { policy, snapshot, entitlements: entitlementsOf(policy, snapshot), scaling: scalingSignal(snapshot, before, nowMs) };
 }
 

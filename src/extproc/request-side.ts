@@ -46,7 +46,7 @@ export class RequestSide {
     private readonly modes: BodyModes,
     /** `content-encoding` of the body. */
     private readonly encoding: string | undefined,
-    private readonly send: (reply: Reply) => void,
+    private readonly envoy: { readonly send: (reply: Reply) => void; readonly letGo: () => void },
   ) {}
 
   /** Nothing has left for the upstream, and nothing was answered. */
@@ -84,14 +84,14 @@ export class RequestSide {
         this.#state = verdict.observeOnly ? 'observing' : 'reading';
         // Envoy buffers only once it has this reply, and keeps the headers back until the body is answered. In duplex
         // mode the reply itself lets the headers go, so it waits for the decision.
-        if (verdict.observeOnly) this.send(this.#withModes(withBodiesBeside));
-        else if (this.modes.request === 'whole') this.send(headersReply('request', NO_EDITS));
+        if (verdict.observeOnly) this.envoy.send(this.#withModes(withBodiesBeside));
+        else if (this.modes.request === 'whole') this.envoy.send(headersReply('request', NO_EDITS));
     }
   }
 
   /** The facts go with it: no later message may come. */
   #pass(edits: HeaderEdits): void {
-    this.send(withMetadata(this.#withModes(withBodiesUnseen, edits), toMetadata('tokenweir', this.exchange.facts())));
+    this.envoy.send(withMetadata(this.#withModes(withBodiesUnseen, edits), toMetadata('tokenweir', this.exchange.facts())));
   }
 
   /** A reply to the headers, with other modes where they can be chosen: not in FULL_DUPLEX. */
@@ -135,11 +135,11 @@ export class RequestSide {
         this.#trailersPending = true;
         return;
       case 'observing':
-        this.send(trailersReply('request'));
+        this.envoy.send(trailersReply('request'));
         await this.#observe();
         return;
       case 'passing':
-        this.send(trailersReply('request'));
+        this.envoy.send(trailersReply('request'));
     }
   }
 
@@ -149,8 +149,8 @@ export class RequestSide {
   }
 
   #passOn(chunk: Buffer, endOfStream: boolean): void {
-    if (this.modes.request === 'whole') this.send(bodyReply('request', null));
-    else if (chunk.length > 0 || endOfStream) this.send(duplexChunk('request', chunk, endOfStream));
+    if (this.modes.request === 'whole') this.envoy.send(bodyReply('request', null));
+    else if (chunk.length > 0 || endOfStream) this.envoy.send(duplexChunk('request', chunk, endOfStream));
   }
 
   /** Shadow: the traffic has gone on; this only takes note. */
@@ -204,10 +204,12 @@ export class RequestSide {
   #hold(maxWaitMs: number, bodyNeeded: boolean): void {
     if (this.#state !== 'deciding') return;
     const buffered = this.modes.request === 'whole';
-    if (buffered) this.send(moreTime(Math.min(MOST_TIME_MS, maxWaitMs + HOLD_MARGIN_MS)));
+    if (buffered) this.envoy.send(moreTime(Math.min(MOST_TIME_MS, maxWaitMs + HOLD_MARGIN_MS)));
     if (bodyNeeded || this.#judged?.decoded !== false) return;
     this.#judged = null;
-    if (buffered) this.#body.clear();
+    if (!buffered) return;
+    this.#body.clear();
+    this.envoy.letGo();
   }
 
   #release(): void {
@@ -250,7 +252,7 @@ export class RequestSide {
   #answer(answer: LocalAnswer): void {
     this.#state = 'answered';
     this.#release();
-    this.send(withMetadata(immediateReply(answer), toMetadata('tokenweir', this.exchange.facts())));
+    this.envoy.send(withMetadata(immediateReply(answer), toMetadata('tokenweir', this.exchange.facts())));
   }
 
   /** An edited body has another length, and goes on decoded. */
@@ -267,17 +269,17 @@ export class RequestSide {
 
   #forwardWhole(edited: Buffer | null, edits: HeaderEdits): void {
     // Trailers without any body: there is no body message to answer.
-    if (this.#trailersPending) this.send(trailersReply('request'));
-    else this.send(bodyReply('request', edited, edits));
+    if (this.#trailersPending) this.envoy.send(trailersReply('request'));
+    else this.envoy.send(bodyReply('request', edited, edits));
   }
 
   #forwardDuplex(edited: Buffer | null, edits: HeaderEdits): void {
-    this.send(headersReply('request', edits));
+    this.envoy.send(headersReply('request', edits));
     const pieces = (edited === null ? this.#body.chunks : piecesOf(edited)).filter((piece) => piece.length > 0);
     const last = pieces.length - 1;
-    pieces.forEach((piece, i) => this.send(duplexChunk('request', piece, i === last && !this.#trailersPending)));
-    if (this.#trailersPending) this.send(trailersReply('request'));
-    else if (pieces.length === 0) this.send(duplexChunk('request', Buffer.alloc(0), true));
+    pieces.forEach((piece, i) => this.envoy.send(duplexChunk('request', piece, i === last && !this.#trailersPending)));
+    if (this.#trailersPending) this.envoy.send(trailersReply('request'));
+    else if (pieces.length === 0) this.envoy.send(duplexChunk('request', Buffer.alloc(0), true));
   }
 }
 

@@ -82,6 +82,9 @@ function serve(call: Call, admission: Admission, sessions: Set<Session>): void {
     send: (reply) => {
       call.write(reply);
     },
+    letGo: () => {
+      forgetLastMessage(call);
+    },
     fail: (kind, message) => {
       const code = kind === 'session' ? status.INTERNAL : status.FAILED_PRECONDITION;
       call.emit('error', { code, details: message });
@@ -105,6 +108,25 @@ function serve(call: Call, admission: Admission, sessions: Set<Session>): void {
   call.on('error', close);
   call.on('close', close);
 }
+
+/**
+ * grpc-js keeps the bytes of a stream's last message until the next one comes: of a held request its whole body, for as long as it is held.
+ * Between two messages its decoder needs none of them. Where its inside is another one, they stay.
+ */
+function forgetLastMessage(call: Call): void {
+  const { decoder } = (call as unknown as { readonly call?: { readonly decoder?: Partial<Decoder> } }).call ?? {};
+  if (decoder?.readState !== BETWEEN_MESSAGES || !Array.isArray(decoder.readPartialMessage)) return;
+  decoder.readPartialMessage = [];
+  decoder.readCompressFlag = Buffer.alloc(1);
+}
+
+interface Decoder {
+  readState: number;
+  readPartialMessage: readonly Buffer[];
+  readCompressFlag: Buffer;
+}
+
+const BETWEEN_MESSAGES = 0;
 
 function stageOf(call: Call): Stage {
   const [stage] = call.metadata.get('x-tokenweir-stage');

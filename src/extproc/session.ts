@@ -14,6 +14,8 @@ export interface EnvoySide {
   send(reply: Reply): void;
   /** Ends the stream with an error: what becomes of the request is the filter's `failure_mode_allow`. */
   fail(kind: 'unsupported_modes' | 'protocol' | 'session', message: string): void;
+  /** Whatever keeps the bytes of the last message may let go of them: none may come for long. */
+  letGo?(): void;
 }
 
 /**
@@ -104,7 +106,10 @@ export class Session {
     }
     const head = requestHeadOf(message, this.stage);
     this.#exchange = new Exchange(this.admission, head, modes.response !== 'none');
-    this.#request = new RequestSide(this.#exchange, modes, head.headers.get('content-encoding'), (reply) => this.#send(reply));
+    this.#request = new RequestSide(this.#exchange, modes, head.headers.get('content-encoding'), {
+      send: (reply) => this.#send(reply),
+      letGo: () => this.envoy.letGo?.(),
+    });
     this.#exchange.onEnd((why) => {
       this.#end(why);
     });

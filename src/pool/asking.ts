@@ -57,6 +57,7 @@ function decideSpot(s: PoolState, lease: Lease): PoolAnswer {
 
 /** It joins the queue for its turn; whether it may stay there is asked only if that is not now. */
 function decideQueued(s: PoolState, lease: Lease, maxWaitMs: number): PoolAnswer {
+  const { kept } = s;
   s.asking = lease;
   enqueue(s, lease);
   pump(s);
@@ -65,6 +66,8 @@ function decideQueued(s: PoolState, lease: Lease, maxWaitMs: number): PoolAnswer
     const reason = maxWaitMs === 0 ? 'pool_busy' : makesPlace(s, lease.entitlement) ? null : 'queue_full';
     if (reason !== null) {
       dequeue(s, lease);
+      // Room may have been kept for this one meanwhile.
+      if (kept?.state === 'waiting') s.kept = kept;
       useChanged(s, lease.entitlement);
       return refuse(s, lease, reason);
     }
@@ -123,6 +126,7 @@ export function newLease(s: PoolState, entitlement: EntitlementState, ask: PoolA
     toldWork: 0,
     askedMs: s.nowMs,
     deadlineMs: s.nowMs + wholeMs(ask.maxWaitMs),
+    sloMs: wholeMs(entitlement.config.sloMs),
     seq: ++s.seq,
     runSeq: 0,
     state: 'waiting',

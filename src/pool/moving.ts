@@ -5,7 +5,7 @@ import { reopen } from './booking.js';
 import type { Bucket } from './bucket.js';
 import { advanceClock, keepAlive } from './leases.js';
 import { enqueue } from './queue.js';
-import { AVERAGE_S, servedOf } from './rates.js';
+import { AVERAGE_S, peekPlain, peekRates, phiOf, servedOf } from './rates.js';
 import type { PoolScheduler } from './scheduler.js';
 import { applySettings } from './settings.js';
 import type { EntitlementState, Lease, PoolState, Rates } from './state.js';
@@ -46,15 +46,18 @@ export interface MovedLease {
 const MAX_SAVED = 2_000;
 
 /** What another scheduler of the same pool needs to go on in fairness. To look changes nothing. */
-export function exportState({ state: s }: PoolScheduler): SavedPool {
+export function exportState({ state: s }: PoolScheduler, nowMs: number): SavedPool {
+  const now = Math.max(Math.floor(nowMs), s.nowMs);
+  const tier0Rates = peekPlain(s.tier0Rates, now);
+  const phi = phiOf(s, tier0Rates);
   const entitlements: SavedEntitlement[] = [];
   for (const e of s.entitlements.values()) {
     if (entitlements.length === MAX_SAVED) break;
     if (!isWorthSaving(e)) continue;
-    entitlements.push({ config: e.config, v: e.v, rates: { ...e.rates }, bucket: { ...e.bucket }, waits: e.waiting.count > 0 });
+    entitlements.push({ config: e.config, v: e.v, rates: peekRates(s, e, phi, now), bucket: { ...e.bucket }, waits: e.waiting.count > 0 });
   }
-  const { lastV, rates, tier0Rates, workBucket, requestBucket } = s;
-  return { atMs: s.nowMs, lastV, rates: { ...rates }, tier0Rates: { ...tier0Rates }, workBucket: { ...workBucket }, requestBucket: { ...requestBucket }, entitlements };
+  const { lastV, workBucket, requestBucket } = s;
+  return { atMs: now, lastV, rates: peekPlain(s.rates, now), tier0Rates, workBucket: { ...workBucket }, requestBucket: { ...requestBucket }, entitlements };
 }
 
 function isWorthSaving(e: EntitlementState): boolean {

@@ -57,7 +57,7 @@ interface Ranked {
   readonly position: number;
 }
 
-/** Those past half their hold by arrival; then those within the work in flight of the smallest v, shortest first; then the rest. */
+/** Those past half their hold or SLO by arrival; then those within the work in flight of the smallest v, shortest first; then the rest. */
 function shortestFirst(s: PoolState, byV: readonly EntitlementState[]): EntitlementState[] {
   const ranked: Ranked[] = byV.map((e, position) => {
     const head = e.waiting.first!;

@@ -64,7 +64,7 @@ function nextOfKept(s: PoolState, lease: Lease | null): Lease | null {
 
 /**
  * Tier 1 by v. What lacks tokens is waited for: they can't be lost meanwhile. What lacks room is passed over, until it is the first and past half
- * its hold. (Were another one named, backlogs would pass before those who are within their share.)
+ * its hold or its SLO. (Were another one named, backlogs would pass before those who are within their share.)
  */
 function nextOfFair(s: PoolState): Lease | null {
   if (s.kept !== null || s.rateBlocked || s.pressure === 'critical' || s.fair.size === 0) return null;

@@ -30,6 +30,8 @@ export interface Lease {
   readonly bytes: number;
   readonly askedMs: number;
   readonly deadlineMs: number;
+  /** Time to first token that its entitlement wanted when it asked. */
+  readonly sloMs: number;
   /** Order of arrival. */
   readonly seq: number;
   /** `granted`: dispatched after it waited, and not taken up yet. */

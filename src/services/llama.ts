@@ -18,6 +18,8 @@ export interface LlamaOptions {
   readonly slots?: number;
   /** For all slots together. Default 8,192. */
   readonly contextTokens?: number;
+  /** Default 2. */
+  readonly threads?: number;
 }
 
 const READY_WITHIN_MS = 120_000;
@@ -34,7 +36,7 @@ export async function startLlama(options: LlamaOptions): Promise<RunningService>
     command: options.program,
     args: [
       ...['-m', options.model, '--alias', options.alias ?? 'gemma', '--host', '127.0.0.1', '--port', String(port)],
-      ...['--device', 'none', '-ngl', '0', '-t', '2', '-np', String(options.slots ?? 4), '-c', String(options.contextTokens ?? 8_192)],
+      ...['--device', 'none', '-ngl', '0', '-t', String(options.threads ?? 2), '-np', String(options.slots ?? 4), '-c', String(options.contextTokens ?? 8_192)],
       ...['--metrics', '--slots', '--no-webui'],
     ],
     // Its libraries lie beside it.

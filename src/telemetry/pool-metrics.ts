@@ -70,7 +70,7 @@ export class PoolMetrics {
     }
   }
 
-  #showPool(pool: string, { policy, snapshot, entitlements, scaling }: PoolReading, labelOf: PoolSource['labelOf']): void {
+  #showPool(pool: string, { policy, snapshot, entitlements, scaling, partial }: PoolReading, labelOf: PoolSource['labelOf']): void {
     const { maxWaiting, maxWaitingBytes } = policy.settings;
     const figures: Record<Exclude<keyof typeof POOL_GAUGES, 'stale'>, number> = {
       waiting: snapshot.waiting,
@@ -83,8 +83,10 @@ export class PoolMetrics {
     for (const [key, value] of Object.entries(figures)) this.#set(POOL_GAUGES[key as keyof typeof figures][0], { pool }, value);
     this.#showDimensions('pool_capacity', { pool }, snapshot.capacity);
     this.#showDimensions('pool_in_use', { pool }, snapshot.inUse);
-    this.#showDimensions('pool_needed', { pool }, scaling.needed);
-    this.#showDimensions('pool_utilisation', { pool }, scaling.utilisation);
+    if (!partial) {
+      this.#showDimensions('pool_needed', { pool }, scaling.needed);
+      this.#showDimensions('pool_utilisation', { pool }, scaling.utilisation);
+    }
     for (const [tenant, row] of this.#rowsOf(pool, entitlements, snapshot.inUse.tokensPerSecond, labelOf)) this.#showRow({ pool, tenant }, row);
   }
 

@@ -10,6 +10,7 @@ export class Engine {
   readonly #clock: Clock;
   readonly #queue: (() => void)[] = [];
   #running = 0;
+  #mostAtOnce = 0;
   #prefillFreeAtMs = 0;
 
   constructor(timing: Timing, clock: Clock) {
@@ -25,12 +26,18 @@ export class Engine {
     return this.#queue.length;
   }
 
+  /** The most that ran and waited at one time until now. */
+  get mostAtOnce(): number {
+    return this.#mostAtOnce;
+  }
+
   get isFull(): boolean {
     return this.#running >= this.#timing.slots && this.#queue.length >= this.#timing.maxQueued;
   }
 
   /** Waits for a slot, in order of arrival; false if the request was given up meanwhile. A slot taken must be released. */
   async takeSlot(gone: AbortSignal): Promise<boolean> {
+    this.#mostAtOnce = Math.max(this.#mostAtOnce, this.#running + this.#queue.length + 1);
     if (this.#running < this.#timing.slots) {
       this.#running++;
       return true;

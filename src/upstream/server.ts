@@ -21,8 +21,8 @@ export interface SimulatedUpstream {
   readonly requests: readonly RecordedRequest[];
   /** What the engine did in sum. */
   readonly usageTotals: Readonly<UsageTotals>;
-  /** Sequences that run and wait now. */
-  readonly load: { readonly running: number; readonly queued: number };
+  /** Sequences that run and wait now, and the most that did both together at one time. */
+  readonly load: { readonly running: number; readonly queued: number; readonly mostAtOnce: number };
   /** Ends it and every connection. */
   close(): Promise<void>;
 }

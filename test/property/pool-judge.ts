@@ -16,6 +16,7 @@ export class PoolJudge {
   readonly #told = new Map<string, Told>();
   /** Amounts in flight grew by more than dispatches: of streams that were reopened or extended, or capacity was lost. */
   #before = '';
+  #isReconfigured = false;
 
   constructor(
     private readonly scheduler: PoolScheduler,
@@ -23,15 +24,19 @@ export class PoolJudge {
   ) {}
 
   /** Before an ask, at the same time and after a tick: nothing is due. */
-  beforeAsk(): void {
-    this.#before = fingerprint(this.scheduler.state);
+  beforeAsk({ entitlement }: PoolAsk): void {
+    const known = this.scheduler.state.entitlements.get(entitlement.id);
+    // A new configuration, that an ask brings, counts for those that wait whatever becomes of the ask: room may be kept for another one then.
+    this.#isReconfigured = known !== undefined && JSON.stringify(known.config) !== JSON.stringify(entitlement);
+    this.#before = fingerprint(this.scheduler.state, this.#isReconfigured);
   }
 
   /** Invariants 4 and 5, of an answer to a first ask. */
   checkAnswer(answer: PoolAnswer, ask: PoolAsk, events: readonly OwnedEvent[]): void {
     if (answer.kind !== 'refused') return;
     const s = this.scheduler.state;
-    this.#assert(fingerprint(s) === this.#before, `the refusal of ${ask.leaseId} changed something: ${this.#before} → ${fingerprint(s)}`);
+    const after = fingerprint(s, this.#isReconfigured);
+    this.#assert(after === this.#before, `the refusal of ${ask.leaseId} changed something: ${this.#before} → ${after}`);
     this.#assert(events.length === 0, `the refusal of ${ask.leaseId} told somebody something`);
     if (answer.factors.tier !== 0 || (s.pressure === 'critical' && ask.work === 'background')) return;
     const e = s.entitlements.get(ask.entitlement.id);
@@ -192,8 +197,8 @@ function idsOf(first: Lease | null): string[] {
 }
 
 /** All that a refusal must not change. */
-function fingerprint(s: PoolState): string {
+function fingerprint(s: PoolState, isReconfigured: boolean): string {
   const { slots, kvBytes, count, work, waitingCount, waitingBytes, waitingWork, workBucket, requestBucket } = s;
   const own = [...s.entitlements.values()].filter((e) => e.count > 0 || e.waiting.count > 0).map((e) => [e.id, e.slots, e.kvBytes, e.count, e.work, e.waitingWork]);
-  return JSON.stringify([slots, kvBytes, count, work, waitingCount, waitingBytes, waitingWork, workBucket.lacking, requestBucket.lacking, own, [...s.leases.keys()], s.kept?.id]);
+  return JSON.stringify([slots, kvBytes, count, work, waitingCount, waitingBytes, waitingWork, workBucket.lacking, requestBucket.lacking, own, [...s.leases.keys()], isReconfigured ? null : s.kept?.id]);
 }

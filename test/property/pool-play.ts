@@ -112,7 +112,7 @@ class PoolHistory {
     const leaseId = `l${++this.#ids}`;
     const ask = this.#world.ask(leaseId, this.#random.pick(OWNERS), this.#nowMs);
     this.#note(`ask ${JSON.stringify({ ...ask, pool: null })}`);
-    this.#judge.beforeAsk();
+    this.#judge.beforeAsk(ask);
     const answer = await this.#askAll(ask, true);
     if (answer.kind === 'refused') return;
     this.#known.set(leaseId, { ask, silent: this.#random.chance(0.05), runs: answer.kind === 'dispatched', work: 0, endedAtMs: null });

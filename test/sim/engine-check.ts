@@ -1,7 +1,8 @@
 /**
  * Holds the engine model to a real llama.cpp server: calibrates it by requests alone and by full batches, predicts the latency of the same
  * requests at the same times under three loads, and serves them. Takes minutes; a machine that does other things spoils it, so that its
- * speed is measured again around each load. Usage: npm run sim:engine-check -- [--requests N] [--seed N] [--out FILE]
+ * speed is measured again around each load. Usage: npm run sim:engine-check -- [--requests N] [--threads N] [--seed N]
+ * [--out FILE]. On a machine that is busy take one thread: two wait for each other all the time there.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
@@ -26,9 +27,10 @@ const MEAN = { promptTokens: 144, uncachedTokens: 144, outputTokens: 20 };
 /** Of the predicted mean latency, against the measured one. */
 const ALLOWED = 0.25;
 
-const { values } = parseArgs({ options: { requests: { type: 'string' }, seed: { type: 'string' }, out: { type: 'string' } } });
+const { values } = parseArgs({ options: { requests: { type: 'string' }, threads: { type: 'string' }, seed: { type: 'string' }, out: { type: 'string' } } });
 const requests = Number(values.requests ?? 60);
 const seed = Number(values.seed ?? 1);
+const threads = Number(values.threads ?? 2);
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const dir = await mkdtemp(join(tmpdir(), 'tokenweir-engine-check-'));
@@ -36,7 +38,7 @@ const dir = await mkdtemp(join(tmpdir(), 'tokenweir-engine-check-'));
 const cacheDir = resolve('.cache');
 const server = await resolveLlamaServer({ progress, cacheDir });
 const model = await resolveLlamaModel({ progress, cacheDir });
-const running = await startLlama({ program: server.path, model: model.path, dir, slots: SLOTS });
+const running = await startLlama({ program: server.path, model: model.path, dir, slots: SLOTS, threads });
 try {
   const text = await check(new Llama(running.url));
   process.stdout.write(text);
@@ -68,7 +70,7 @@ async function check(llama: Llama): Promise<string> {
     before = after;
   }
   const head = ['load meant', 'load', 'TTFT', 'predicted', 'latency', 'predicted', 'error', 'speed changed', 'step + a sequence, prefill', 'machine load'];
-  return `${textTable(head, rows)}\n\n${worst <= ALLOWED ? 'within' : 'NOT within'} ${ALLOWED * 100} %: ${requests} requests a load, seed ${seed}\n`;
+  return `${textTable(head, rows)}\n\n${worst <= ALLOWED ? 'within' : 'NOT within'} ${ALLOWED * 100} %: ${requests} requests a load, ${threads} threads, seed ${seed}\n`;
 }
 
 /** Poisson, at this share of what the engine can do. */

@@ -76,7 +76,7 @@ export class Keeper {
 
   /** What the next keeper needs; null while there is nothing to tell. */
   save(): SavedPool | null {
-    return this.#gathered !== null || this.#scheduler.state.settings === null ? null : exportState(this.#scheduler);
+    return this.#gathered !== null || this.#scheduler.state.settings === null ? null : exportState(this.#scheduler, this.#driven.nowMs(this.#scheduler.state.nowMs));
   }
 
   stop(): void {

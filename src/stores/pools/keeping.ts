@@ -107,12 +107,10 @@ export class Keeping {
     this.#line.stop();
   }
 
-  /** Says so before it stops: another may begin at once. */
-  async stopPolitely(processors: readonly string[]): Promise<void> {
+  /** Decides nothing more. @returns what is to be told to the others as it leaves: one of them may begin at once. */
+  last(processors: readonly string[]): Promise<readonly (readonly [string, Batch<Told>])[]> {
     this.#keeper.stop();
-    for (const other of processors) if (other !== this.parts.processor) this.#line.post(other, { kind: 'stops' });
-    await this.#line.flush();
-    this.#line.stop();
+    return this.#line.last(processors.filter((other) => other !== this.parts.processor), { kind: 'stops' });
   }
 
   #tell(to: string, told: Told): void {

@@ -8,7 +8,7 @@ const AGAIN_MS = 100;
 /** Sends what one turn of the event loop asks in one batch; while one is on its way, the next gathers. */
 export class AskLine {
   #waiting: Request[] = [];
-  #isSending = false;
+  #sending: Promise<void> | null = null;
   #isScheduled = false;
   #n = 0;
   #epoch = 0;
@@ -29,22 +29,21 @@ export class AskLine {
 
   /** Resolves when what waits was sent. Never rejects. */
   flush(): Promise<void> {
-    return this.#flush();
+    if (this.#sending === null && this.#waiting.length === 0) return Promise.resolve();
+    return (this.#sending ??= this.#sendAll());
   }
 
   post(request: Request): void {
     this.#waiting.push(request);
-    if (this.#isScheduled || this.#isSending) return;
+    if (this.#isScheduled || this.#sending !== null) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      void this.#flush();
+      void this.flush();
     });
   }
 
-  async #flush(): Promise<void> {
-    if (this.#isSending) return;
-    this.#isSending = true;
+  async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const list = this.#waiting.splice(0, AT_ONCE);
       try {
@@ -55,7 +54,8 @@ export class AskLine {
         this.onFault(error);
       }
     }
-    this.#isSending = false;
+    // In the step that saw nothing wait: what comes next begins anew.
+    this.#sending = null;
   }
 }
 
@@ -75,7 +75,7 @@ export interface TellParts {
 export class TellLine {
   readonly #waiting = new Map<string, Told[]>();
   readonly #numbers = new Map<string, number>();
-  #isTelling = false;
+  #telling: Promise<void> | null = null;
   #isScheduled = false;
   #stopped = false;
   #cancelTimer: CancelTimer | null = null;
@@ -88,11 +88,11 @@ export class TellLine {
     const list = this.#waiting.get(processor);
     if (list === undefined) this.#waiting.set(processor, [told]);
     else list.push(told);
-    if (this.#isScheduled || this.#isTelling) return;
+    if (this.#isScheduled || this.#telling !== null) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      void this.flush();
+      void this.#flush();
     });
   }
 
@@ -103,12 +103,24 @@ export class TellLine {
     this.#wake?.();
   }
 
-  /** Tells all that waits. */
-  async flush(): Promise<void> {
-    if (this.#isTelling) return;
-    this.#isTelling = true;
+  /** Tells all that waits, and then gives what is to be told last to these: for the call by which the keeper leaves. */
+  async last(processors: readonly string[], told: Told): Promise<readonly (readonly [string, Batch<Told>])[]> {
+    await this.#flush();
+    for (const processor of processors) this.#waiting.set(processor, [told]);
+    const batches = this.#take();
+    this.stop();
+    return batches;
+  }
+
+  #flush(): Promise<void> {
+    if (this.#telling === null && (this.#waiting.size === 0 || this.#stopped)) return Promise.resolve();
+    return (this.#telling ??= this.#tellAll());
+  }
+
+  async #tellAll(): Promise<void> {
     while (this.#waiting.size > 0 && !this.#stopped) await this.#tell(this.#take());
-    this.#isTelling = false;
+    // In the step that saw nothing wait: what comes next begins anew.
+    this.#telling = null;
   }
 
   #take(): (readonly [string, Batch<Told>])[] {

@@ -41,7 +41,7 @@ export interface PoolLink {
   listen(listener: LinkListener): void;
   /** Hears what is asked, from now on: it has just claimed the pool. Or no more. */
   keep(keeps: boolean): void;
-  /** It uses the pool no more; a claim of its own ends. */
-  leave(epoch: number | null): Promise<void>;
+  /** It uses the pool no more; a claim of its own ends, and that is told in the same step. */
+  leave(claim: { readonly epoch: number; readonly last: readonly (readonly [processor: string, batch: Batch<Told>])[] } | null): Promise<void>;
   close(): void;
 }

@@ -129,7 +129,10 @@ export class Member {
   async snapshot(nowMs: number): Promise<PoolSnapshot | null> {
     const atMs = this.#now(nowMs);
     if (this.#awaySinceMs !== null) return this.#share?.snapshot(atMs) ?? null;
-    return ((await this.#call((seq) => ({ kind: 'snapshot', seq, nowMs: atMs }), BACKGROUND_MS)) as PoolSnapshot | null | undefined) ?? null;
+    const reply = (await this.#call((seq) => ({ kind: 'snapshot', seq, nowMs: atMs }), BACKGROUND_MS)) as PoolSnapshot | null | undefined;
+    // Null is an idle pool: an autoscaler would take silence for that.
+    if (reply === undefined) throw new Error(`nobody keeps the pool ${this.parts.poolId} now`);
+    return reply;
   }
 
   /** Whether no keeper answers. */
@@ -151,7 +154,7 @@ export class Member {
   /** The time to go by: tests tell it. */
   #now(nowMs: number): number {
     this.#latestMs = Math.max(this.#latestMs, nowMs);
-    return this.parts.time === 'caller' ? nowMs : this.parts.clock.nowMs();
+    return this.parts.time === 'caller' ? nowMs : Math.floor(this.parts.clock.nowMs());
   }
 
   #call(make: (seq: number) => Decided, ms: number): Promise<Reply | undefined> {
@@ -434,9 +437,7 @@ export class Member {
       if (keeping !== null) {
         observer.keeperEnded(poolId);
         await link.beat({ epoch: keeping.epoch, claims: false, save: keeping.save(true) });
-        const told = keeping.stopPolitely(this.#processors);
-        await link.leave(keeping.epoch);
-        await told;
+        await link.leave({ epoch: keeping.epoch, last: await keeping.last(this.#processors) });
         link.keep(false);
       } else if (this.#beats.hasBegun) await link.leave(null);
     } catch (error) {

@@ -67,10 +67,12 @@ export class RedisLink implements PoolLink {
     else reader.add(this.#keys.asks, this.#lastAsk, (text) => { this.#hear(text, (batch: Batch<Request>) => this.#listener?.asked(batch)); }, (error) => { this.#faulty(error); });
   }
 
-  async leave(epoch: number | null): Promise<void> {
+  async leave(claim: Parameters<PoolLink['leave']>[0]): Promise<void> {
     this.parts.reader.remove(this.#told);
     this.parts.reader.remove(this.#keys.asks);
-    await this.#scripts.twPoolLeave(this.#keys.claim, this.#keys.processors, this.#told, this.parts.processor, epoch ?? '');
+    const last = claim?.last ?? [];
+    const keys = [this.#keys.claim, this.#keys.processors, this.#told, ...last.map(([processor]) => this.#keys.told(processor))];
+    await this.#scripts.twPoolLeave(keys.length, ...keys, this.parts.processor, claim?.epoch ?? '', MAX_ENTRIES, KEEP_MS, ...last.map(([, batch]) => write(batch)));
   }
 
   close(): void {

@@ -8,7 +8,7 @@ export interface PoolScripts {
   twPoolBeat(claim: string, processors: string, saved: string, asks: string, told: string, ...args: Argument[]): Promise<string[]>;
   /** `keys`: how many there are. */
   twPoolTell(keys: number, ...args: Argument[]): Promise<number>;
-  twPoolLeave(claim: string, processors: string, told: string, ...args: Argument[]): Promise<number>;
+  twPoolLeave(keys: number, ...args: Argument[]): Promise<number>;
 }
 
 /** The .lua files ship with the package, beside the sources; from `src` and from `dist` the way there is the same. */
@@ -17,7 +17,7 @@ const FOLDER = new URL('../../../src/stores/lua/', import.meta.url);
 const SCRIPTS: Readonly<Record<keyof PoolScripts, { readonly file: string; readonly keys?: number }>> = {
   twPoolBeat: { file: 'pool-beat', keys: 5 },
   twPoolTell: { file: 'pool-tell' },
-  twPoolLeave: { file: 'pool-leave', keys: 3 },
+  twPoolLeave: { file: 'pool-leave' },
 };
 
 /** Teaches a client the scripts of pools. Twice is once. */

@@ -12,7 +12,7 @@ const NOTHING_KEPT = { leases: 0, levels: [], totals: new Map<string, never>() }
 
 async function statusOf(snapshot: PoolSnapshot | null) {
   const clock = new VirtualClock(5_000);
-  const readings = new PoolReadings({ pools: { snapshot: () => Promise.resolve(snapshot) }, clock, configured: () => [CHAT] });
+  const readings = new PoolReadings({ pools: { snapshot: () => Promise.resolve(snapshot) }, clock, alone: () => false, configured: () => [CHAT] });
   return buildStatus(policy([]), [], NOTHING_KEPT, { readings: await readings.read(), nowMs: 5_200 });
 }
 

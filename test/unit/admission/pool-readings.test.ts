@@ -16,11 +16,12 @@ type Answer = () => Promise<PoolSnapshot | null>;
 function reader(answers: Record<string, Answer>, configured: readonly PoolPolicy[] = [CHAT]) {
   const clock = new VirtualClock(1_000);
   const asked: string[] = [];
+  const state = { alone: false };
   const snapshot = (id: string): Promise<PoolSnapshot | null> => {
     asked.push(id);
     return answers[id]!();
   };
-  return { clock, asked, answers, readings: new PoolReadings({ pools: { snapshot }, clock, configured: () => configured }) };
+  return { clock, asked, answers, state, readings: new PoolReadings({ pools: { snapshot }, clock, alone: () => state.alone, configured: () => configured }) };
 }
 
 const ANSWERED: Answer = () => Promise.resolve(poolSnapshot([poolUser('team', 'elastic', { waiting: 3 }), poolUser('stranger', 'elastic')]));
@@ -59,6 +60,17 @@ describe('reading pools for those who look on (point 7)', () => {
   it('has an idle pool to show where it never got an answer', async () => {
     const [reading] = await reader({ chat: () => Promise.reject(new Error('away')) }).readings.read();
     expect(reading).toMatchObject({ stale: true, readAtMs: null, snapshot: { waiting: 0 } });
+  });
+
+  it('says that it is a part where the store is away, and leaves what is needed in all as it was', async () => {
+    const { readings, state, clock } = reader({ chat: ANSWERED });
+    const [whole] = await readings.read();
+    state.alone = true;
+    clock.advance(60_000);
+    const [part] = await readings.read();
+    expect(whole!.partial).toBe(false);
+    expect(part).toMatchObject({ partial: true, stale: false, readAtMs: 61_000 });
+    expect(part!.scaling).toBe(whole!.scaling);
   });
 
   it('asks each pool once for all who read at one time', async () => {

@@ -1,8 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import type { PoolPolicy } from '../../../src/domain/policy.js';
 import { compileScenario, type ScenarioParts } from '../../../src/sim/compile-scenario.js';
+import { ENGINE_PRESETS } from '../../../src/sim/engine-presets.js';
 import { checkScenario, type Scenario } from '../../../src/sim/scenario.js';
 import { scenarioOfTrace } from '../../../src/sim/scenario-of-trace.js';
+import { scenarioSchema } from '../../../src/sim/scenario-schema.js';
+import { POLICIES } from '../../../src/sim/spec.js';
 import type { Trace } from '../../../src/sim/trace.js';
 import { poolOf } from '../../sim/pool-of.js';
 
@@ -89,6 +94,21 @@ describe('a scenario', () => {
   it('several processors may each be wrong in their own way', () => {
     const scenario = right({ durationSeconds: 1, processors: { count: 3, bias: [1, 2], reservedFactor: 4 }, tenants: [{ id: 'a', arrivals: POISSON }] });
     expect(compileScenario(scenario, parts()).processors!.map(({ bias, reservedFactor }) => [bias, reservedFactor])).toEqual([[1, 4], [2, 4], [1, 4]]);
+  });
+});
+
+describe('docs/simulate.md', () => {
+  const text = readFileSync(new URL('../../../docs/simulate.md', import.meta.url), 'utf8');
+
+  it('has an example that is right', () => {
+    const example = /```yaml\n([\s\S]*?)```/.exec(text)![1]!;
+    expect(right(parse(example) as object).tenants.map(({ id }) => id)).toEqual(['shop', 'science', 'support', 'nightly']);
+  });
+
+  it('names every field, preset and policy', () => {
+    const { shape } = scenarioSchema;
+    const names = [...Object.keys(shape), ...Object.keys(shape.tenants.element.shape), ...Object.keys(shape.processors.unwrap().shape), ...Object.keys(ENGINE_PRESETS), ...POLICIES];
+    for (const name of names) expect(text).toContain(`\`${name}\``);
   });
 });
 

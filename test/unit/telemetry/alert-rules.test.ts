@@ -20,6 +20,24 @@ async function knownNames(): Promise<Set<string>> {
   return new Set(typed.flatMap(([, name = '', type]) => (type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name])));
 }
 
+const DASHBOARD = fileURLToPath(new URL('../../../deploy/grafana/pools.json', import.meta.url));
+const SCALER = fileURLToPath(new URL('../../../deploy/kubernetes/scaling.yaml', import.meta.url));
+
+describe('what else is made for these metrics', () => {
+  it.each([['dashboard', DASHBOARD], ['scaler', SCALER]])('looks at metrics that exist: %s', async (_, path) => {
+    const known = await knownNames();
+    const used = readFileSync(path, 'utf8').match(/\btokenweir_[a-z_]+/g) ?? [];
+    expect(used.length).toBeGreaterThan(2);
+    expect(used.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  it('is a dashboard whose panels have a query each', () => {
+    const { panels } = JSON.parse(readFileSync(DASHBOARD, 'utf8')) as { panels: { id: number; type: string; targets: { expr: string }[] }[] };
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(panels.every(({ targets }) => targets.length > 0 && targets.every(({ expr }) => expr.includes('pool')))).toBe(true);
+  });
+});
+
 describe('alert rules', () => {
   it('look at metrics that exist', async () => {
     const known = await knownNames();

@@ -21,11 +21,11 @@ afterEach(() => {
 });
 
 /** Metrics over a store that answers so. */
-function watching(snapshot: (poolId: string) => Promise<PoolSnapshot | null>, pools: readonly PoolPolicy[] = [CHAT]) {
+function watching(snapshot: (poolId: string) => Promise<PoolSnapshot | null>, pools: readonly PoolPolicy[] = [CHAT], alone = false) {
   const metrics = new Metrics({ version: '0', processMetrics: false });
   open.push(metrics);
   const clock = new VirtualClock(0);
-  const readings = new PoolReadings({ pools: { snapshot }, clock, configured: () => pools });
+  const readings = new PoolReadings({ pools: { snapshot }, clock, alone: () => alone, configured: () => pools });
   metrics.watchPools({ read: () => readings.read(), labelOf: (id) => tenantLabelOf(POLICY, id) });
   return { metrics, clock };
 }
@@ -92,6 +92,12 @@ describe('metrics of pools (point 7)', () => {
     expect(await samples(metrics, 'tokenweir_pool_stale')).toEqual(['tokenweir_pool_stale{pool="chat"} 0']);
   });
 
+  it('tell no scaler what is needed while only a part of the pool is known', async () => {
+    const { metrics } = watching(() => Promise.resolve(poolSnapshot([team])), [CHAT], true);
+    expect(await samples(metrics, 'tokenweir_waiting{')).toEqual(['tokenweir_waiting{pool="chat"} 6']);
+    expect([...(await samples(metrics, 'tokenweir_pool_needed{')), ...(await samples(metrics, 'tokenweir_pool_utilisation{'))]).toEqual([]);
+  });
+
   it('show tenants of a template under its name and the unknown as other, added up, with the highest priority among them', async () => {
     const some = ['guest:a', 'guest:b', 'x', 'y'].map((id, i) => poolUser(id, 'elastic', { inFlight: 1 + i, weight: 10 + i, servedTokensPerSecond: 10 }));
     const { metrics } = watching(() => Promise.resolve(poolSnapshot(some)));
@@ -113,7 +119,7 @@ describe('metrics of pools (point 7)', () => {
     const metrics = new Metrics({ version: '0', processMetrics: false });
     open.push(metrics);
     const snapshot = (): Promise<PoolSnapshot> => Promise.resolve(poolSnapshot(ids.map((id) => poolUser(id, 'elastic', { inFlight: 1 }))));
-    const readings = new PoolReadings({ pools: { snapshot }, clock: new VirtualClock(0), configured: () => pools });
+    const readings = new PoolReadings({ pools: { snapshot }, clock: new VirtualClock(0), alone: () => false, configured: () => pools });
     metrics.watchPools({ read: () => readings.read(), labelOf: (id) => tenantLabelOf(many, id) });
     const lines = await samples(metrics, 'tokenweir_entitlement_in_flight{');
     expect(lines).toHaveLength(2_000 + 8);

@@ -48,5 +48,5 @@ test('slots are given in order of arrival, and one who left the queue gets none'
   await Promise.all(waiting);
   expect(order).toEqual(['b false', 'a true', 'c true']);
   engine.releaseSlot();
-  expect([engine.running, engine.queued]).toEqual([0, 0]);
+  expect([engine.running, engine.queued, engine.mostAtOnce]).toEqual([0, 0, 4]);
 });
