@@ -5,7 +5,9 @@ import { tellRefused } from './answers.js';
 import { charge, extendKv, rebook, refundRequest, release, reopen, takeRequest, useChanged } from './booking.js';
 import { noteIdle } from './idle.js';
 import { dequeue } from './queue.js';
+import { touchRates } from './rates.js';
 import type { Ended, Lease, PoolState } from './state.js';
+import { weightOf } from './weights.js';
 
 /** A grant that its owner does not take up within so long of the store clock returns. */
 export const CLAIM_MS = 2_000;
@@ -54,10 +56,18 @@ export function refuseWaiter(s: PoolState, lease: Lease, reason: WaiterRefusal):
   tellRefused(s, lease, reason);
 }
 
-/** A waiter leaves the queue. */
+/**
+ * A waiter leaves the queue. One of the fair order that room was kept for, and whose client leaves, pays as if it were served: others were not served
+ * meanwhile, and who asks for much and leaves in time, again and again, would have a pool stand still for nothing.
+ */
 export function endWaiting(s: PoolState, lease: Lease, how: Ended['how']): void {
+  const e = lease.entitlement;
+  if (how === 'left' && s.kept === lease && e.fair.position >= 0) {
+    touchRates(s, e);
+    e.v += lease.work / weightOf(s, e);
+  }
   dequeue(s, lease);
-  useChanged(s, lease.entitlement);
+  useChanged(s, e);
   remember(s, lease, how);
 }
 

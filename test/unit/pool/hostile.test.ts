@@ -135,3 +135,33 @@ describe('streams that nobody would end', () => {
     expect(scheduler.snapshot(T0)).toMatchObject({ inFlight: 1, inUse: { slots: 1 } });
   });
 });
+
+describe('who has room kept for it and leaves', () => {
+  const large = { entitlement: elastic('large'), demand: { slots: 4, work: 400 } };
+
+  it('pays as if it were served, so that a pool does not stand still for it again and again', () => {
+    const settings = pool();
+    const scheduler = new PoolScheduler('pool');
+    for (const id of ['a', 'b', 'c', 'd']) scheduler.ask(ask(id, { pool: settings }));
+    scheduler.ask(ask('l0', { ...large, pool: settings }));
+    scheduler.ask(ask('l1', { ...large, pool: settings }));
+    scheduler.ask(ask('e', { pool: settings, entitlement: elastic('other') }));
+    scheduler.settle('a', 100, T0 + 6_000);
+    expect(scheduler.state.kept?.id).toBe('l0');
+    scheduler.cancel('l0', T0 + 6_000);
+    expect(events(scheduler)).toEqual(['granted e']);
+    expect(scheduler.state.entitlements.get('large')?.v).toBeGreaterThanOrEqual(40);
+  });
+
+  it('pays nothing where it leaves before, or waited in vain', () => {
+    const settings = pool();
+    const scheduler = full(settings);
+    scheduler.ask(ask('l0', { ...large, pool: settings }));
+    scheduler.ask(ask('l1', { ...large, pool: settings }));
+    const { v } = scheduler.state.entitlements.get('large')!;
+    scheduler.cancel('l0', T0 + 1_000);
+    scheduler.tick(settings, T0 + 10_000);
+    expect(events(scheduler)).toEqual(['queue_timeout l1']);
+    expect(scheduler.state.entitlements.get('large')?.v ?? v).toBe(v);
+  });
+});
