@@ -67,7 +67,7 @@ describe('handed cases of several processors over one store', () => {
   handedCase('BerriAI/litellm#16011', async () => {
     const redis = ending(await startRedis());
     const held = new HeldStreams();
-    const yaml = `store: ${redis.url}\n${LEDGER_FILE}\ntenants: [{ id: acme, keys: ["${hashKey('key-acme')}"], limits: { concurrency: 6 } }]`;
+    const yaml = `store: ${redis.url}\nstoreTimeoutMs: 500\n${LEDGER_FILE}\ntenants: [{ id: acme, keys: ["${hashKey('key-acme')}"], limits: { concurrency: 6 } }]`;
     const fleet = await fleetOf({ processors: 3, yaml, upstream: { script: held.script } });
     // So that each knows how many they are.
     await delay(PROCESSOR_MS / 4 + 500);

@@ -10,7 +10,7 @@ import { until } from '../support/serving.js';
 
 const TOKEN_MS = 50;
 /** Of the reference configuration. */
-const MESSAGE_TIMEOUT_MS = 2_000;
+const MESSAGE_TIMEOUT_MS = 5_000;
 const yaml = (store: string): string => `
 store: ${store}
 ${LEDGER_FILE}

@@ -23,7 +23,11 @@ const HOLD_MS = { interactive: 30_000, background: 300_000 };
 const BATCH_SLO_MS = HOLD_MS.background + 60_000;
 /** Above what background work can make wait within its hold limit. */
 const MAX_WAITING = 5000;
-const POLICIES = ['tokenweir', 'vtc', 'fcfs', 'static'] as const;
+/** Thousands wait: half of what a lease lasts is often enough. */
+const RENEW_MS = 5000;
+const POLICIES = ['tokenweir', 'fcfs'] as const;
+/** The others, at this load. */
+const OTHERS = { load: 1.3, policies: ['vtc', 'static'] as const };
 
 interface Source {
   readonly name: string;
@@ -54,12 +58,12 @@ interface Group {
   readonly baseline: number;
 }
 
-/** 20 tenants: who the rows of a trace belong to, since traces do not tell. */
+/** 20 tenants: who the rows of a trace belong to, since traces do not tell. Interactive tenants stay within their baselines at twice the capacity, on average. */
 export const GROUPS: readonly Group[] = [
-  { id: 'guaranteed', count: 4, share: 0.15, serviceClass: 'guaranteed', work: 'interactive', baseline: 0.4 },
-  { id: 'elastic', count: 8, share: 0.25, serviceClass: 'elastic', work: 'interactive', baseline: 0.4 },
-  { id: 'batch', count: 6, share: 0.4, serviceClass: 'elastic', work: 'background', baseline: 0.2 },
-  { id: 'spot', count: 2, share: 0.2, serviceClass: 'spot', work: 'background', baseline: 0 },
+  { id: 'guaranteed', count: 4, share: 0.15, serviceClass: 'guaranteed', work: 'interactive', baseline: 0.35 },
+  { id: 'elastic', count: 8, share: 0.15, serviceClass: 'elastic', work: 'interactive', baseline: 0.35 },
+  { id: 'batch', count: 6, share: 0.45, serviceClass: 'elastic', work: 'background', baseline: 0.2 },
+  { id: 'spot', count: 2, share: 0.25, serviceClass: 'spot', work: 'background', baseline: 0 },
 ];
 
 interface Run {
@@ -75,10 +79,10 @@ export async function realTraffic({ short }: Options): Promise<Report> {
   if (missing.length > 0) return { ...about, figures: [], tables: [], charts: [], skipped: `the traces are missing (${missing.map(({ file }) => file).join(', ')})` };
   const traces = await Promise.all(SOURCES.map(async (source) => ({ ...source, rows: rowsOf(await readFile(`${FOLDER}/${source.file}`, 'utf8'), source, short) })));
   const loads = short ? [2] : LOADS;
-  const policies = short ? (['tokenweir', 'fcfs'] as const) : POLICIES;
+  const policiesAt = (load: number): readonly PolicyName[] => (!short && load === OTHERS.load ? [...POLICIES, ...OTHERS.policies] : POLICIES);
   const measured = traces.map((source) => ({
     ...source,
-    runs: loads.flatMap((load) => policies.map((policy): Run => ({ load, policy, result: runSimulation(specOf(source, source.rows, load, policy)) }))),
+    runs: loads.flatMap((load) => policiesAt(load).map((policy): Run => ({ load, policy, result: runSimulation(specOf(source, source.rows, load, policy)) }))),
   }));
   return {
     ...about,
@@ -114,7 +118,7 @@ export function specOf({ node, sloMs }: Source, rows: readonly TraceRow[], load:
   const rateFactor = (load * perSecond) / (rows.length / (traceMs / 1000));
   const durationMs = Math.floor(traceMs / rateFactor);
   return {
-    ...{ seed: 1, policy, durationMs, rateFactor, node, nodes: NODES, trace: rows, processors: [LEARNING], warmupMs: durationMs / 20 },
+    ...{ seed: 1, policy, durationMs, rateFactor, node, nodes: NODES, trace: rows, processors: [LEARNING], warmupMs: durationMs / 20, renewMs: RENEW_MS },
     pool: poolOf({
       ...{ prefillWeight, kvBytesPerToken: 1, holdMs: HOLD_MS, maxWaiting: MAX_WAITING, maxWaitingBytes: 2 ** 33, capacity: { slots: node.slots * NODES, kvBytes: (node.kvTokens ?? 0) * NODES, tokensPerSecond: PACE * capacity } },
       entitlements: GROUPS.flatMap((group) => entitlementsOf(group, sloMs, capacity, node)),

@@ -1,6 +1,8 @@
 // One processor at a pool over Redis, as a process of its own that can be killed and stopped. Runs clients that ask, hold, and settle, and
 // tells its parent what happened when. Started by pool-workers.ts, on the built program.
+import { performance } from 'node:perf_hooks';
 import process from 'node:process';
+import { setInterval, setTimeout } from 'node:timers';
 import { URL } from 'node:url';
 
 const [url, name, dist, settings] = process.argv.slice(2);

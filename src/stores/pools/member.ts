@@ -1,33 +1,17 @@
-import type { PoolAnswer, PoolAsk, PoolEnded, PoolEvent, PoolRenewal, PoolSettings, PoolSnapshot } from '../../domain/pool.js';
+import type { PoolAnswer, PoolAsk, PoolEnded, PoolRenewal, PoolSettings, PoolSnapshot } from '../../domain/pool.js';
 import type { OwnedEvent } from '../../pool/scheduler.js';
+import { Alone } from './alone.js';
 import { Beats } from './beats.js';
+import { AGAIN_MS, BACKGROUND_MS, FAILURES, IDLE_MS, MAX_CALLS, OVERDUE_MS, SHARE_WAITERS_MS } from './bounds.js';
 import { Calls, type Decided } from './calls.js';
 import { Keeping } from './keeping.js';
 import { AskLine } from './lines.js';
 import type { Standing } from './link.js';
-import { LocalShare } from './local-share.js';
 import type { Batch, Next, Reply, Request, Told } from './messages.js';
-import { OwnLeases, toldOf, type OwnLease } from './own-leases.js';
+import { OwnLeases, registrations, type OwnLease } from './own-leases.js';
 import type { MemberParts } from './parts.js';
-import { uncounted } from './share.js';
+import { grantedLate, overdue } from './share.js';
 
-/** So many questions in a row without an answer in time, and nobody waits for one any longer. */
-const FAILURES = 3;
-/** What no request waits for is waited for so long, in milliseconds. */
-const BACKGROUND_MS = 2_000;
-/** After so long without a keeper, who waits may be served from the share: no keeper can have dispatched it meanwhile. */
-const SHARE_WAITERS_MS = 2_500;
-/** A waiter that nobody told its end so long after its deadline is told here. */
-const OVERDUE_MS = 1_500;
-/** Without any word of how many processors there are, so many are thought of: as in decision 006. */
-const UNKNOWN_PROCESSORS = 4;
-/** A pool that this processor does not use for so long is left, in milliseconds. */
-const IDLE_MS = 30_000;
-/** Who hears no keeper tells its leases again after so long. */
-const AGAIN_MS = 1_000;
-const MAX_CALLS = 20_000;
-/** Leases in one message. */
-const TOLD_AT_ONCE = 200;
 const NOTHING_NEXT: Next = { nextAtMs: null };
 /** What an end comes to that waits for a keeper. */
 const NOTED: PoolEnded = { end: 'ended', nextAtMs: null };
@@ -38,6 +22,7 @@ export class Member {
   readonly #calls: Calls;
   readonly #line: AskLine;
   readonly #beats: Beats;
+  readonly #alone: Alone;
   #keeping: Keeping | null = null;
   /** Of the keeper that is followed; null: none is known. */
   #epoch: number | null = null;
@@ -49,19 +34,25 @@ export class Member {
   #heard = 0;
   #failures = 0;
   #awaySinceMs: number | null = null;
-  #share: LocalShare | null = null;
-  /** Something was decided here that a keeper is to know. */
-  #hasShared = false;
   #followedMs = -Infinity;
   #usedMs: number;
   #latestMs = 0;
   #closing = false;
 
+  /** Whether no keeper answers. */
+  get isAway(): boolean {
+    return this.#awaySinceMs !== null;
+  }
+
   constructor(private readonly parts: MemberParts) {
-    const { clock, link, processor, random, observer, poolId } = parts;
-    const onFault = (error: unknown): void => { observer.poolFault(poolId, error); };
+    const { clock, link, processor, random } = parts;
+    const onFault = (error: unknown): void => { parts.observer.poolFault(parts.poolId, error); };
     this.#usedMs = clock.nowMs();
     this.#calls = new Calls(clock, MAX_CALLS);
+    this.#alone = new Alone({
+      ...{ ...parts, leases: this.#leases, nowMs: () => this.#now(this.#latestMs), processors: () => this.#processors.length },
+      onEvents: (events) => { this.#hearShare(events); },
+    });
     this.#line = new AskLine(processor, (batch) => link.send(batch), (error) => {
       onFault(error);
       this.#isBehind = true;
@@ -86,7 +77,7 @@ export class Member {
   async ask(ask: PoolAsk): Promise<PoolAnswer> {
     const nowMs = this.#now(ask.nowMs);
     const lease = this.#leases.begin(ask, nowMs);
-    if (this.#awaySinceMs !== null && lease.state === 'asking') return this.#decideAway(lease);
+    if (this.isAway && lease.state === 'asking') return this.#decideAway(lease);
     const reply = await this.#call((seq) => ({ kind: 'ask', seq, ask, nowMs }), this.parts.timeoutMs);
     if (reply === undefined) {
       this.#timedOut();
@@ -99,7 +90,7 @@ export class Member {
     const atMs = this.#now(nowMs);
     const lease = this.#leases.get(leaseId);
     if (lease !== undefined) {
-      if (lease.inShare) this.#share?.end(leaseId, work, atMs);
+      this.#alone.end(lease, work);
       this.#leases.runs(lease, atMs);
       this.#leases.ends(lease);
     }
@@ -108,36 +99,26 @@ export class Member {
 
   async cancel(leaseId: string, nowMs: number): Promise<PoolEnded> {
     const atMs = this.#now(nowMs);
-    this.#withdraw(leaseId, atMs);
+    this.#withdraw(leaseId);
     return this.#end((seq) => ({ kind: 'cancel', seq, leaseId, nowMs: atMs }));
   }
 
   async renew(owner: string, renewals: readonly PoolRenewal[], nowMs: number): Promise<Next> {
     const atMs = this.#now(nowMs);
     for (const renewal of renewals) this.#leases.renewed(renewal);
-    this.#share?.renew(owner, renewals, atMs);
-    if (this.#awaySinceMs !== null) return NOTHING_NEXT;
-    return ((await this.#call((seq) => ({ kind: 'renew', seq, owner, renewals, nowMs: atMs }), BACKGROUND_MS)) as Next | undefined) ?? NOTHING_NEXT;
+    this.#alone.renew(owner, renewals);
+    return this.isAway ? NOTHING_NEXT : this.#inBackground((seq) => ({ kind: 'renew', seq, owner, renewals, nowMs: atMs }), NOTHING_NEXT);
   }
 
   async tick(settings: PoolSettings, nowMs: number): Promise<Next> {
     const atMs = this.#now(nowMs);
-    if (this.#awaySinceMs !== null) return { nextAtMs: this.#share?.tick(settings, atMs) ?? null };
-    return ((await this.#call((seq) => ({ kind: 'tick', seq, settings, nowMs: atMs }), BACKGROUND_MS)) as Next | undefined) ?? NOTHING_NEXT;
+    if (this.isAway) return { nextAtMs: this.#alone.tick(settings, atMs) };
+    return this.#inBackground((seq) => ({ kind: 'tick', seq, settings, nowMs: atMs }), NOTHING_NEXT);
   }
 
   async snapshot(nowMs: number): Promise<PoolSnapshot | null> {
     const atMs = this.#now(nowMs);
-    if (this.#awaySinceMs !== null) return this.#share?.snapshot(atMs) ?? null;
-    const reply = (await this.#call((seq) => ({ kind: 'snapshot', seq, nowMs: atMs }), BACKGROUND_MS)) as PoolSnapshot | null | undefined;
-    // Null is an idle pool: an autoscaler would take silence for that.
-    if (reply === undefined) throw new Error(`nobody keeps the pool ${this.parts.poolId} now`);
-    return reply;
-  }
-
-  /** Whether no keeper answers. */
-  get isAway(): boolean {
-    return this.#awaySinceMs !== null;
+    return this.isAway ? this.#alone.snapshot(atMs) : this.#inBackground<PoolSnapshot | null>((seq) => ({ kind: 'snapshot', seq, nowMs: atMs }), null);
   }
 
   /** Leaves the pool: another may be keeper at once. */
@@ -145,7 +126,7 @@ export class Member {
     this.#closing = true;
     this.#beats.stop();
     this.#calls.release();
-    this.#share?.stop();
+    this.#alone.stop();
     if (this.#keeping === null && this.#epoch !== null) await this.#line.flush();
     await this.#leave();
     this.parts.link.close();
@@ -164,6 +145,11 @@ export class Member {
     return reply;
   }
 
+  /** What no request waits for. */
+  async #inBackground<T extends Reply>(make: (seq: number) => Decided, otherwise: T): Promise<T> {
+    return ((await this.#call(make, BACKGROUND_MS)) ?? otherwise) as T;
+  }
+
   /** To the keeper: at once if it is here and sure to be it. What has nobody to go to stays among the calls, and goes to the next. */
   #post(request: Request): void {
     if (this.#keeping !== null) {
@@ -175,14 +161,13 @@ export class Member {
 
   /** An end is noted whoever keeps the pool; who waits for it waits no longer than there is hope. */
   async #end(make: (seq: number) => Decided): Promise<PoolEnded> {
-    const reply = (await this.#call(make, this.#awaySinceMs === null ? BACKGROUND_MS : 0)) as PoolEnded | undefined;
-    return reply ?? NOTED;
+    return ((await this.#call(make, this.isAway ? 0 : BACKGROUND_MS)) ?? NOTED) as PoolEnded;
   }
 
-  #withdraw(leaseId: string, nowMs: number): void {
+  #withdraw(leaseId: string): void {
     const lease = this.#leases.get(leaseId);
     if (lease === undefined) return;
-    if (lease.inShare) this.#share?.end(leaseId, null, nowMs);
+    this.#alone.end(lease, null);
     if (lease.state === 'asking') this.#calls.dropAsk(leaseId);
     this.#leases.forget(leaseId);
   }
@@ -196,11 +181,7 @@ export class Member {
   }
 
   #timedOut(): void {
-    if (++this.#failures >= FAILURES) this.#goAway();
-  }
-
-  #goAway(): void {
-    if (this.#awaySinceMs !== null) return;
+    if (++this.#failures < FAILURES || this.isAway) return;
     this.#awaySinceMs = this.parts.clock.nowMs();
     this.parts.observer.poolAway(this.parts.poolId);
     this.#beats.soon(0);
@@ -208,31 +189,15 @@ export class Member {
 
   /** Without a keeper. Its question may be on its way: what it comes to there is put right by a cancellation, or when the lease is told. */
   #decideAway(lease: OwnLease): PoolAnswer {
-    const { mode, observer, poolId } = this.parts;
-    const { ask } = lease;
-    observer.poolDecidedAway(poolId, mode);
-    const answer: PoolAnswer = mode === 'closed' ? { kind: 'unavailable' } : mode === 'open' ? uncounted(ask) : this.#shareNow().ask({ ...ask, nowMs: this.#now(ask.nowMs) });
+    const answer = this.#alone.decide(lease);
     this.#take(lease, answer);
-    if (answer.kind === 'dispatched' || answer.kind === 'waiting') {
-      lease.inShare = true;
-      this.#hasShared = true;
-    } else this.#tellCancelled(ask.leaseId);
+    if (answer.kind === 'dispatched' || answer.kind === 'waiting') this.#alone.holds(lease);
+    else this.#tellCancelled(lease.ask.leaseId);
     return answer;
   }
 
   #tellCancelled(leaseId: string): void {
     void this.#call((seq) => ({ kind: 'cancel', seq, leaseId, nowMs: this.#now(this.#latestMs) }), 0);
-  }
-
-  #shareNow(): LocalShare {
-    if (this.#share !== null) return this.#share;
-    const { poolId, clock, time } = this.parts;
-    const share = new LocalShare({ poolId, clock, time, onEvents: (events) => { this.#hearShare(events); } }, this.#processors.length || UNKNOWN_PROCESSORS);
-    this.#share = share;
-    // What runs here already is part of the share.
-    const nowMs = this.#now(this.#latestMs);
-    for (const lease of this.#leases.values()) if (lease.state === 'running' && !lease.inShare) share.adopt(lease, nowMs);
-    return share;
   }
 
   #hearShare(events: readonly OwnedEvent[]): void {
@@ -304,12 +269,7 @@ export class Member {
   }
 
   #register(leases: readonly OwnLease[], all: number | null): void {
-    const nowMs = this.#now(this.#latestMs);
-    const told = leases.map((lease) => toldOf(lease, nowMs));
-    for (let i = 0; i < told.length || i === 0; i += TOLD_AT_ONCE) {
-      const isLast = i + TOLD_AT_ONCE >= told.length;
-      if (told.length > 0 || all !== null) this.#post({ kind: 'register', leases: told.slice(i, i + TOLD_AT_ONCE), all: isLast ? all : null, nowMs });
-    }
+    for (const request of registrations(leases, all, this.#now(this.#latestMs))) this.#post(request);
   }
 
   #hearTold({ epoch, n, list }: Batch<Told>): void {
@@ -335,13 +295,11 @@ export class Member {
         return;
       case 'missing':
         return this.#tellMissing(told.leaseIds);
-      case 'began':
-        // Whoever hears of a new epoch has registered.
+      case 'began': // Whoever hears of a new epoch has registered.
         return;
       case 'lost':
       case 'stops':
         this.#isBehind = true;
-        return;
     }
   }
 
@@ -361,19 +319,16 @@ export class Member {
 
   /** An answer for which nobody waited: the lease was decided about here meanwhile. */
   #takeLate(lease: OwnLease, answer: PoolAnswer): void {
-    const { leaseId } = lease.ask;
     if (!lease.inShare) return;
     if (answer.kind === 'refused' || answer.kind === 'unavailable' || (answer.kind === 'waiting' && lease.state === 'running')) {
       this.#register([lease], null);
       return;
     }
     const nowMs = this.#now(this.#latestMs);
-    this.#share?.end(leaseId, null, nowMs);
+    this.#alone.end(lease, null);
     lease.inShare = false;
     if (answer.kind === 'waiting' || lease.state === 'running') return;
-    const { factors } = answer;
-    const event: PoolEvent = { kind: 'granted', poolId: this.parts.poolId, leaseId, waitedMs: Math.max(0, nowMs - lease.askedMs), factors };
-    this.#passOn([{ owner: lease.ask.owner, event }]);
+    this.#passOn([{ owner: lease.ask.owner, event: grantedLate(lease.ask, nowMs - lease.askedMs, answer.factors) }]);
   }
 
   /** The keeper knows all: what the share decided is its own from now on. */
@@ -382,9 +337,7 @@ export class Member {
     const mine = [...this.#leases.values()].filter(({ inShare }) => inShare);
     this.#register(mine.filter(({ state }) => state !== 'ends'), null);
     for (const lease of mine) lease.inShare = false;
-    this.#share?.stop();
-    this.#share = null;
-    this.#hasShared = false;
+    this.#alone.stop();
     if (this.#awaySinceMs === null) return;
     this.parts.observer.poolBack(this.parts.poolId, this.parts.clock.nowMs() - this.#awaySinceMs);
     this.#awaySinceMs = null;
@@ -400,22 +353,21 @@ export class Member {
   #look(): void {
     const nowMs = this.parts.clock.nowMs();
     if (this.parts.time === 'caller') return;
-    const isAlone = this.#awaySinceMs !== null && nowMs - this.#awaySinceMs >= SHARE_WAITERS_MS && this.parts.mode === 'local';
+    const isAlone = this.#awaySinceMs !== null && nowMs - this.#awaySinceMs >= SHARE_WAITERS_MS;
+    const waiters: OwnLease[] = [];
     for (const lease of [...this.#leases.values()]) {
       if (lease.state !== 'waiting' || lease.inShare) continue;
       if (nowMs - lease.askedMs >= lease.ask.maxWaitMs + OVERDUE_MS) this.#giveUp(lease, nowMs);
-      else if (isAlone) this.#shareNow().adopt(lease, nowMs);
+      else waiters.push(lease);
     }
-    if (isAlone) this.#share?.look(nowMs);
+    if (isAlone) this.#alone.adoptWaiters(waiters);
     // The next beat brings it home.
-    if (this.#hasShared && this.#awaySinceMs === null && nowMs - this.#followedMs >= AGAIN_MS) this.#isBehind = true;
+    else if (this.#alone.hasDecided && this.#awaySinceMs === null && nowMs - this.#followedMs >= AGAIN_MS) this.#isBehind = true;
   }
 
   #giveUp({ ask, askedMs }: OwnLease, nowMs: number): void {
-    const { factors } = uncounted(ask) as Extract<PoolAnswer, { kind: 'dispatched' }>;
-    const { leaseId, owner } = ask;
-    this.#passOn([{ owner, event: { kind: 'refused', poolId: this.parts.poolId, leaseId, reason: 'queue_timeout', waitedMs: nowMs - askedMs, neededWaitMs: 1_000, factors } }]);
-    this.#tellCancelled(leaseId);
+    this.#passOn([{ owner: ask.owner, event: overdue(ask, nowMs - askedMs) }]);
+    this.#tellCancelled(ask.leaseId);
   }
 
   /** How the next beat is timed; null: this processor does not use the pool, and leaves it. */

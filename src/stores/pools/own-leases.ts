@@ -1,5 +1,5 @@
 import type { PoolAsk, PoolEvent, PoolRenewal } from '../../domain/pool.js';
-import type { ToldLease } from './messages.js';
+import type { Request, ToldLease } from './messages.js';
 
 /** `ends`: its end was told, and no keeper confirmed that yet. */
 export type LeaseState = 'asking' | 'waiting' | 'running' | 'ends';
@@ -86,7 +86,19 @@ export class OwnLeases {
   }
 }
 
+/** Leases in one message. */
+const TOLD_AT_ONCE = 200;
+
+/** Leases as they are told to a keeper; `all`: the number of a registration of all leases, or null. */
+export function registrations(leases: readonly OwnLease[], all: number | null, nowMs: number): Request[] {
+  const told = leases.map((lease) => toldOf(lease, nowMs));
+  const requests: Request[] = [];
+  while (told.length > TOLD_AT_ONCE) requests.push({ kind: 'register', leases: told.splice(0, TOLD_AT_ONCE), all: null, nowMs });
+  if (told.length > 0 || all !== null) requests.push({ kind: 'register', leases: told, all, nowMs });
+  return requests;
+}
+
 /** As it is told to a keeper. What is asked for right now is asked again instead. */
-export function toldOf({ ask, askedMs, ranMs, work, kvBytes, state }: OwnLease, nowMs: number): ToldLease {
+function toldOf({ ask, askedMs, ranMs, work, kvBytes, state }: OwnLease, nowMs: number): ToldLease {
   return { ask, askedAgoMs: nowMs - askedMs, ranAgoMs: ranMs === null ? null : nowMs - ranMs, work, kvBytes, ends: state === 'ends' };
 }

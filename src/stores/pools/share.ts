@@ -1,4 +1,4 @@
-import type { Capacity, Entitlement, PoolAmounts, PoolAnswer, PoolAsk, PoolDemand, PoolFactors, PoolSettings } from '../../domain/pool.js';
+import type { Capacity, Entitlement, PoolAmounts, PoolAnswer, PoolAsk, PoolDemand, PoolEvent, PoolFactors, PoolSettings } from '../../domain/pool.js';
 
 /** A pool as one of `n` processors uses it alone: everything divided. Nobody's part is less than one. */
 export function shareOf(ask: PoolAsk, n: number): PoolAsk {
@@ -55,13 +55,26 @@ function amountsShare({ tokensPerSecond, kvBytes, slots }: PoolAmounts, n: numbe
 }
 
 /** What is dispatched without anybody counting. */
-export function uncounted({ entitlement }: PoolAsk): PoolAnswer {
-  const factors: PoolFactors = {
+export function uncounted(ask: PoolAsk): PoolAnswer {
+  return { kind: 'dispatched', factors: unknownFactors(ask), nextAtMs: null };
+}
+
+/** What a waiter hears whom no keeper told its end: an estimate of how much longer it would have taken is not to be had. */
+export function overdue(ask: PoolAsk, waitedMs: number): PoolEvent {
+  return { kind: 'refused', poolId: ask.pool.id, leaseId: ask.leaseId, reason: 'queue_timeout', waitedMs, neededWaitMs: 1_000, factors: unknownFactors(ask) };
+}
+
+/** It waited in a share, and a keeper dispatched it. */
+export function grantedLate(ask: PoolAsk, waitedMs: number, factors: PoolFactors): PoolEvent {
+  return { kind: 'granted', poolId: ask.pool.id, leaseId: ask.leaseId, waitedMs: Math.max(0, waitedMs), factors };
+}
+
+function unknownFactors({ entitlement }: PoolAsk): PoolFactors {
+  return {
     entitlementId: entitlement.id,
     serviceClass: entitlement.serviceClass,
     tier: entitlement.serviceClass === 'spot' ? 'spot' : 1,
     weight: entitlement.classWeight,
     ...{ sloFactor: 1, burstFactor: 1, debtFactor: 1, debtTokens: 0, servedTokensPerSecond: 0, virtualTime: 0, waiting: 0 },
   };
-  return { kind: 'dispatched', factors, nextAtMs: null };
 }
