@@ -308,3 +308,24 @@ describe('a request in shadow', () => {
     expect(asked).toEqual([undefined, true]);
   });
 });
+
+describe('a queue that one tenant has filled', () => {
+  it('lets in who has fewer there: the last of the other is told 429 queue_full, with what it waited, and is given all back', async () => {
+    const pools = [poolPolicy(poolSettings('chat', { maxWaiting: 2 }))];
+    const h = harness(policyOf([tenant('acme', LIMITS), tenant('beta')], { pools }), createMemoryStore());
+    await send(h);
+    const before = await remaining(h);
+    const first = await send(h);
+    const last = await send(h);
+    h.clock.advance(500);
+    const beta = await send(h, BUFFERED, chat(), { authorization: 'Bearer key-beta' });
+    expect([first.answered, last.answered, beta.answered]).toEqual([null, 429, null]);
+    const { headers, body } = last.answer;
+    expect(headers).toMatchObject({ 'x-tokenweir-wait-ms': '500' });
+    expect(body['tokenweir']).toMatchObject({ limit: 'queue_full', limitValue: 2, scope: { kind: 'pool', id: 'chat' } });
+    await first.cancel();
+    await pass(h, 200);
+    expect(await remaining(h)).toEqual(before);
+    expect(await pool(h)).toMatchObject({ waiting: 1, inFlight: 1 });
+  });
+});
