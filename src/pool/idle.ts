@@ -10,6 +10,8 @@ const AHEAD_TOKENS = 1_000;
 const AHEAD_MS = 600_000;
 /** So many idle ones are looked at in one call. */
 const LOOKED_AT = 2;
+/** So many that owe or are owed are passed over to make room for a new one. */
+const MOST_PASSED = 16;
 /** Beyond so many, one that is idle gives way for a new one. */
 const MAX_ENTITLEMENTS = 10_000;
 
@@ -32,16 +34,27 @@ export function dropIdle(s: PoolState): void {
   }
 }
 
-/** Nobody gains by being forgotten: what it is owed, what its own λ owes, and what it had before its turn are remembered. */
+/** Nobody gains by being forgotten, and nobody loses. */
 function isForgettable(s: PoolState, e: EntitlementState): boolean {
-  if (e.rates.debt > 0 || servedOf(e.rates) >= LEAST_SERVED || lackingAt(e.bucket, e.basePerSecond, s.nowMs) > 0) return false;
-  const least = s.fair.first()?.key ?? s.lastV;
-  return (e.v - least) * weightOf(s, e) <= AHEAD_TOKENS || s.nowMs - e.idleSinceMs >= AHEAD_MS;
+  return servedOf(e.rates) < LEAST_SERVED && !isOwing(s, e);
 }
 
-/** Makes room for one more. */
+/** Whether it is owed something, its own λ owes, or it had much before its turn. Its rates were brought to now. */
+function isOwing(s: PoolState, e: EntitlementState): boolean {
+  if (e.rates.debt > 0 || lackingAt(e.bucket, e.basePerSecond, s.nowMs) > 0) return true;
+  const least = s.fair.first()?.key ?? s.lastV;
+  return (e.v - least) * weightOf(s, e) > AHEAD_TOKENS && s.nowMs - e.idleSinceMs < AHEAD_MS;
+}
+
+/** Makes room for one more: the one that is idle for longest, of a few that neither owe nor are owed. (Who can make up tenants must not wipe out others.) */
 export function evictIdle(s: PoolState): void {
   if (s.entitlements.size < MAX_ENTITLEMENTS) return;
+  for (let looked = MOST_PASSED; looked > 0 && s.idle.size > 0; looked--) {
+    const e = s.idle.first()!.item;
+    touchRates(s, e);
+    if (!isOwing(s, e)) return forget(s, e);
+    s.idle.put(e.idle, ++s.seq);
+  }
   const longest = s.idle.first();
   if (longest !== null) forget(s, longest.item);
 }

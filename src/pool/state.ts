@@ -203,31 +203,44 @@ export function newList(): LeaseList {
   return { first: null, last: null, count: 0 };
 }
 
+/** Written out, all at once, as all that is here: what is put together of parts is a dictionary to the engine, and slow at each touch. */
 export function newPool(id: string, dispatchesPerCall: number): PoolState {
   return {
-    ...{ id, dispatchesPerCall, settings: null, pressure: 'normal', capSlots: Infinity, capKv: Infinity, capPerSecond: 0, capRequestsPerSecond: 0 },
-    ...{ workBucketSize: 0, requestBucketSize: 0, shrink: 1, noneSlots: 0, noneKv: 0, spotSlots: 0, spotKv: 0 },
-    ...{ noneUsedSlots: 0, noneUsedKv: 0, spotUsedSlots: 0, spotUsedKv: 0, nowMs: 0, clockMs: 0, callMs: 0, seq: 0 },
-    ...{ slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, waitingCount: 0, waitingBytes: 0, waitingWork: 0 },
-    ...{ rates: newRates(0), tier0Rates: newRates(0), workBucket: { lacking: 0, atMs: 0 }, requestBucket: { lacking: 0, atMs: 0 } },
-    ...{ lastV: 0, kept: null, rateBlocked: false, rateReadyMs: Infinity, reclaimMs: Infinity, more: false, asking: null },
-    ...{ entitlements: new Map(), idle: new Heap(), leases: new Map(), alive: new Heap(), granted: new Heap(), ended: new Map(), endedOrder: new Fifo() },
-    ...{ tier0: new Heap(), fair: new Heap(), ripening: new Heap(), deadlines: new Heap(), longest: new Heap(), heaviest: new Heap(), spotVictims: new Heap(), otherVictims: new Heap() },
-    events: [],
+    id, dispatchesPerCall, settings: null, pressure: 'normal',
+    capSlots: Infinity, capKv: Infinity, capPerSecond: 0, capRequestsPerSecond: 0, workBucketSize: 0, requestBucketSize: 0,
+    shrink: 1, noneSlots: 0, noneKv: 0, spotSlots: 0, spotKv: 0, noneUsedSlots: 0, noneUsedKv: 0, spotUsedSlots: 0, spotUsedKv: 0,
+    nowMs: 0, clockMs: 0, callMs: 0, seq: 0,
+    slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, waitingCount: 0, waitingBytes: 0, waitingWork: 0,
+    rates: newRates(0), tier0Rates: newRates(0), workBucket: { lacking: 0, atMs: 0 }, requestBucket: { lacking: 0, atMs: 0 },
+    lastV: 0, kept: null, rateBlocked: false, rateReadyMs: Infinity, reclaimMs: Infinity, more: false, asking: null,
+    entitlements: new Map(), idle: new Heap(), leases: new Map(), alive: new Heap(), granted: new Heap(), ended: new Map(), endedOrder: new Fifo(),
+    tier0: new Heap(), fair: new Heap(), ripening: new Heap(), deadlines: new Heap(), longest: new Heap(), heaviest: new Heap(),
+    spotVictims: new Heap(), otherVictims: new Heap(), events: [],
   };
 }
 
 export function newEntitlement(config: Entitlement, nowMs: number): EntitlementState {
-  const made: Omit<EntitlementState, 'fair' | 'tier0' | 'ripening' | 'spotVictim' | 'otherVictim' | 'idle' | 'longest' | 'heaviest'> = {
-    ...{ id: config.id, config, sloFactor: 1, assured: false, baseSlots: Infinity, baseKv: Infinity, basePerSecond: 0 },
-    ...{ slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, lentTo: 'all', lentSlots: 0, lentKv: 0 },
-    ...{ rates: newRates(nowMs), bucket: { lacking: 0, atMs: nowMs }, v: 0, idleSinceMs: nowMs },
-    ...{ waiting: newList(), waitingSlots: 0, waitingKv: 0, waitingWork: 0, waitingBytes: 0, running: newList() },
+  const { id } = config;
+  const e: { -readonly [K in keyof EntitlementState]: EntitlementState[K] } = {
+    id, config, sloFactor: 1, assured: false, baseSlots: Infinity, baseKv: Infinity, basePerSecond: 0,
+    slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, lentTo: 'all', lentSlots: 0, lentKv: 0,
+    rates: newRates(nowMs), bucket: { lacking: 0, atMs: nowMs }, v: 0, idleSinceMs: nowMs,
+    waiting: newList(), waitingSlots: 0, waitingKv: 0, waitingWork: 0, waitingBytes: 0, running: newList(),
+    fair: NOWHERE, tier0: NOWHERE, ripening: NOWHERE, spotVictim: NOWHERE, otherVictim: NOWHERE, idle: NOWHERE, longest: NOWHERE, heaviest: NOWHERE,
   };
-  const e = made as EntitlementState;
-  const node = () => new HeapNode(e, config.id);
-  return Object.assign(e, { fair: node(), tier0: node(), ripening: node(), spotVictim: node(), otherVictim: node(), idle: node(), longest: node(), heaviest: node() });
+  e.fair = new HeapNode<EntitlementState>(e, id);
+  e.tier0 = new HeapNode<EntitlementState>(e, id);
+  e.ripening = new HeapNode<EntitlementState>(e, id);
+  e.spotVictim = new HeapNode<EntitlementState>(e, id);
+  e.otherVictim = new HeapNode<EntitlementState>(e, id);
+  e.idle = new HeapNode<EntitlementState>(e, id);
+  e.longest = new HeapNode<EntitlementState>(e, id);
+  e.heaviest = new HeapNode<EntitlementState>(e, id);
+  return e;
 }
+
+/** Until an entitlement has places of its own. */
+const NOWHERE = new HeapNode<EntitlementState>(null as never, '');
 
 export function append(list: LeaseList, lease: Lease): void {
   lease.before = list.last;

@@ -109,6 +109,19 @@ describe('who does nothing for a while', () => {
     expect(scheduler.state.entitlements.size).toBe(0);
   });
 
+  it('keeps what it owes where thousands of others are made up', () => {
+    const settings = pool({ capacity: capacity({ slots: 4, tokensPerSecond: 1_000_000 }), tier0Baselines: { tokensPerSecond: 100, kvBytes: 0, slots: 0 } });
+    const scheduler = new PoolScheduler('pool');
+    scheduler.ask(ask('little', { pool: settings, entitlement: guaranteed('g', { tokensPerSecond: 100 }), demand: { work: 1 } }));
+    scheduler.settle('little', 100_000, T0);
+    for (let i = 0; i < 12_000; i++) {
+      scheduler.ask(ask(`lease-${i}`, { pool: settings, entitlement: elastic(`made-up-${i}`), at: 1_000 }));
+      scheduler.settle(`lease-${i}`, 100, T0 + 1_000);
+    }
+    expect(scheduler.state.entitlements.size).toBe(10_000);
+    expect(scheduler.state.entitlements.has('g')).toBe(true);
+  });
+
   it('is not forgotten while it is far ahead of the others, for ten minutes', () => {
     const settings = pool();
     const scheduler = new PoolScheduler('pool');
