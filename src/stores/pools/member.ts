@@ -370,11 +370,11 @@ export class Member {
     this.#tellCancelled(ask.leaseId);
   }
 
-  /** How the next beat is timed; null: this processor does not use the pool, and leaves it. */
+  /** How the next beat is timed; null: this processor does not use the pool, and leaves it. One that decides alone looks on for a keeper. */
   #rest(): { readonly isKeeper: boolean; readonly isAway: boolean } | null {
     const isUsed = this.#leases.size > 0 || this.#calls.size > 0 || (this.#keeping?.leases ?? 0) > 0;
     if (isUsed) this.#usedMs = this.parts.clock.nowMs();
-    if (this.parts.clock.nowMs() - this.#usedMs < IDLE_MS) return { isKeeper: this.#keeping !== null, isAway: this.#awaySinceMs !== null || this.#isBehind };
+    if (this.isAway || this.parts.clock.nowMs() - this.#usedMs < IDLE_MS) return { isKeeper: this.#keeping !== null, isAway: this.#awaySinceMs !== null || this.#isBehind };
     void this.#leave();
     return null;
   }
