@@ -1,5 +1,6 @@
 import { createAdmission, type Admission } from './admission/admission.js';
 import { PoolReadings } from './admission/pool-readings.js';
+import type { Health } from './admin/routes.js';
 import { createAdminServer, type AdminServer } from './admin/server.js';
 import { bucketsToShow, buildStatus, templateTenantsOf, type StatusDocument } from './admin/status.js';
 import { parseAddress } from './config/address.js';
@@ -12,7 +13,7 @@ import { createProcessor, type Processor } from './extproc/service.js';
 import { LedgerExporter } from './ledger/exporter.js';
 import { jsonLinesSink } from './ledger/json-lines.js';
 import type { Clock } from './lib/clock.js';
-import { keptHere, openPools } from './stores/open-pools.js';
+import { keptHere, openPools, type OpenedPools } from './stores/open-pools.js';
 import { openedStore, openStore, type OpenedStore } from './stores/open-store.js';
 import type { Log } from './telemetry/log.js';
 import { Metrics } from './telemetry/metrics.js';
@@ -70,12 +71,10 @@ export async function createApp({ config: initial, clock, log, version, newId, s
   const { server } = initial;
   const metrics = new Metrics({ version, processMetrics: true });
   const observer = createObserver({ metrics, log });
-  const owner = newId();
-  const shared = { clock, random: Math.random, owner };
+  const shared = { clock, random: Math.random, owner: newId() };
   const opened = given === undefined ? await openStore(initial.store, { ...shared, observer: createStoreObserver({ metrics, log }) }) : openedStore(given);
   const { store } = opened;
   const pools = givenPools === undefined ? openPools(initial.store, { ...shared, observer: createPoolsObserver({ metrics, log }) }) : keptHere(givenPools);
-  const isAway = (): boolean => opened.health() === 'away';
   const admission = createAdmission({
     policy: () => config.policy,
     store,
@@ -89,7 +88,7 @@ export async function createApp({ config: initial, clock, log, version, newId, s
   });
   const processor = createProcessor({ admission, clock, listen: server.extProc, tls: server.tls.extProc, maxBodyBytes: server.maxBodyBytes });
   const exporter = exporterOf(admission, initial, shared, metrics);
-  const readings = new PoolReadings({ pools: admission.pools, clock, alone: (poolId) => isAway() || pools.away().includes(poolId), configured: () => config.policy.pools });
+  const readings = new PoolReadings({ pools: admission.pools, clock, alone: (poolId) => isAlone(poolId, opened, pools), configured: () => config.policy.pools });
   metrics.watchPools({ read: () => readings.read(), labelOf: (entitlementId) => tenantLabelOf(config.policy, entitlementId) });
   const status = (): Promise<StatusDocument> => statusOf(admission, config, readings);
   const admin = createAdminServer({
@@ -97,10 +96,7 @@ export async function createApp({ config: initial, clock, log, version, newId, s
     tls: server.tls.admin,
     token: initial.adminToken,
     clock,
-    health: () => {
-      const [alone, how] = [pools.away().length, initial.store.onFailure];
-      return { ready: phase === 'ready', draining: phase === 'draining', withoutStore: isAway() ? how : null, withoutKeeper: alone > 0 ? { pools: alone, how } : null };
-    },
+    health: () => ({ ready: phase === 'ready', draining: phase === 'draining', ...missing(opened, pools, initial) }),
     metrics: () => metrics.text(),
     status,
     ledger: (limit) => store.recentEvents(limit),
@@ -137,6 +133,16 @@ export async function createApp({ config: initial, clock, log, version, newId, s
       return closing;
     },
   };
+}
+
+function isAlone(poolId: string, opened: OpenedStore, pools: OpenedPools): boolean {
+  return opened.health() === 'away' || pools.away().includes(poolId);
+}
+
+/** What of the store is not there, and what holds then. */
+function missing(opened: OpenedStore, pools: OpenedPools, { store: { onFailure } }: Config): Pick<Health, 'withoutStore' | 'withoutKeeper'> {
+  const alone = pools.away().length;
+  return { withoutStore: opened.health() === 'away' ? onFailure : null, withoutKeeper: alone > 0 ? { pools: alone, how: onFailure } : null };
 }
 
 type Shared = Pick<AppParts, 'clock'> & { readonly random: () => number; readonly owner: string };
