@@ -9,8 +9,13 @@ export interface DrivenParts {
   readonly clock: Clock;
   readonly time: PoolTime;
   readonly dispatchesPerCall?: number | undefined;
+  /** Whether it may decide now; default: always. */
+  readonly mayDecide?: () => boolean;
   readonly onEvents: (events: readonly OwnedEvent[]) => void;
 }
+
+/** One that may not decide looks again after so long, in milliseconds. */
+const AGAIN_MS = 100;
 
 /** A scheduler with a timer for what happens by time alone: nobody else need call for that. By the callers' time it has none. */
 export class DrivenScheduler {
@@ -46,7 +51,7 @@ export class DrivenScheduler {
     this.#cancelTimer?.();
   }
 
-  #arm(): void {
+  #arm(atLeastMs = 1): void {
     if (this.#stopped || this.parts.time === 'caller') return;
     const nowMs = this.nowMs(0);
     const nextMs = this.scheduler.nextAtMs(nowMs);
@@ -54,13 +59,14 @@ export class DrivenScheduler {
     if (nextMs === null || (this.#dueMs !== null && this.#dueMs <= nextMs)) return;
     this.#cancelTimer?.();
     this.#dueMs = nextMs;
-    this.#cancelTimer = this.parts.clock.after(Math.max(1, nextMs - nowMs), () => {
+    this.#cancelTimer = this.parts.clock.after(Math.max(atLeastMs, nextMs - nowMs), () => {
       this.#dueMs = null;
       this.#tick();
     });
   }
 
   #tick(): void {
+    if (this.parts.mayDecide?.() === false) return this.#arm(AGAIN_MS);
     const { settings } = this.scheduler.state;
     if (settings !== null) this.scheduler.tick(settings, this.nowMs(0));
     this.settle();

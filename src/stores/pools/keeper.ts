@@ -14,6 +14,8 @@ export interface KeeperParts {
   readonly clock: Clock;
   readonly time: PoolTime;
   readonly dispatchesPerCall?: number | undefined;
+  /** Whether its claim surely holds. */
+  readonly mayDecide: () => boolean;
   /** Processors that are to register before anything is decided. */
   readonly expected: readonly string[];
   /** What the keeper before it saved. */

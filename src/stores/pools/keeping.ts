@@ -48,6 +48,7 @@ export class Keeping {
     this.#keeper = new Keeper({
       ...parts,
       expected: [...standing.processors, processor],
+      mayDecide: () => this.isFresh,
       saved: savedOf(standing.taken?.saved ?? null),
       tell: (to, told) => { this.#tell(to, told); },
       onReady: (gatheredMs) => { observer.keeperReady(poolId, gatheredMs); },
