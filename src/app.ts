@@ -12,7 +12,7 @@ import { createProcessor, type Processor } from './extproc/service.js';
 import { LedgerExporter } from './ledger/exporter.js';
 import { jsonLinesSink } from './ledger/json-lines.js';
 import type { Clock } from './lib/clock.js';
-import { openPools } from './stores/open-pools.js';
+import { keptHere, openPools } from './stores/open-pools.js';
 import { openedStore, openStore, type OpenedStore } from './stores/open-store.js';
 import type { Log } from './telemetry/log.js';
 import { Metrics } from './telemetry/metrics.js';
@@ -74,10 +74,12 @@ export async function createApp({ config: initial, clock, log, version, newId, s
   const shared = { clock, random: Math.random, owner };
   const opened = given === undefined ? await openStore(initial.store, { ...shared, observer: createStoreObserver({ metrics, log }) }) : openedStore(given);
   const { store } = opened;
+  const pools = givenPools === undefined ? openPools(initial.store, { ...shared, observer: createPoolsObserver({ metrics, log }) }) : keptHere(givenPools);
+  const isAway = (): boolean => opened.health() === 'away';
   const admission = createAdmission({
     policy: () => config.policy,
     store,
-    pools: givenPools ?? openPools(initial.store, { ...shared, observer: createPoolsObserver({ metrics, log }) }),
+    pools: pools.store,
     estimator: createEstimator(),
     exactCounter: createExactCounter({ clock, onFault: (error) => observer.fault('exact_counting', error) }),
     observer,
@@ -87,7 +89,7 @@ export async function createApp({ config: initial, clock, log, version, newId, s
   });
   const processor = createProcessor({ admission, clock, listen: server.extProc, tls: server.tls.extProc, maxBodyBytes: server.maxBodyBytes });
   const exporter = exporterOf(admission, initial, shared, metrics);
-  const readings = new PoolReadings({ pools: admission.pools, clock, alone: () => opened.health() === 'away', configured: () => config.policy.pools });
+  const readings = new PoolReadings({ pools: admission.pools, clock, alone: (poolId) => isAway() || pools.away().includes(poolId), configured: () => config.policy.pools });
   metrics.watchPools({ read: () => readings.read(), labelOf: (entitlementId) => tenantLabelOf(config.policy, entitlementId) });
   const status = (): Promise<StatusDocument> => statusOf(admission, config, readings);
   const admin = createAdminServer({
@@ -95,7 +97,10 @@ export async function createApp({ config: initial, clock, log, version, newId, s
     tls: server.tls.admin,
     token: initial.adminToken,
     clock,
-    health: () => ({ ready: phase === 'ready', draining: phase === 'draining', withoutStore: opened.health() === 'away' ? initial.store.onFailure : null }),
+    health: () => {
+      const [alone, how] = [pools.away().length, initial.store.onFailure];
+      return { ready: phase === 'ready', draining: phase === 'draining', withoutStore: isAway() ? how : null, withoutKeeper: alone > 0 ? { pools: alone, how } : null };
+    },
     metrics: () => metrics.text(),
     status,
     ledger: (limit) => store.recentEvents(limit),

@@ -33,7 +33,7 @@ export interface PoolStatus {
   readonly entitlementsOmitted: number;
   /** True: the pool did not answer, and this is how it was `ageMs` before; null: never known. */
   readonly stale: boolean;
-  /** The store is away: what this processor knows of the pool, not the whole. */
+  /** The store is away, or no processor keeps the pool: what this processor knows of the pool, not the whole. */
   readonly partial: boolean;
   readonly ageMs: number | null;
 }

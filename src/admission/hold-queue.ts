@@ -103,7 +103,10 @@ export class HoldQueue {
   }
 
   /** Asks the pool, and waits for as long as the request may. Rejects as the store does; then nothing is known, and `abandon` is to follow. */
-  async ask(ask: PoolAsk, waiter: Waiter): Promise<HoldOutcome> {
+  async ask(given: PoolAsk, waiter: Waiter): Promise<HoldOutcome> {
+    // A request sees the policy of its beginning, but a pool is one for all: it must not go back to what it was before a reload.
+    const pool = this.ports.settings(given.pool.id) ?? given.pool;
+    const ask = pool === given.pool ? given : { ...given, pool };
     const entry: Entry = { ask, state: 'asking', early: null, factors: null, resolve: null, running: null, endWhy: null };
     this.#entries.set(ask.leaseId, entry);
     let answer: PoolAnswer;

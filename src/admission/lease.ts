@@ -5,6 +5,7 @@ import { restOfEvent } from '../wire/stream/rest-of-event.js';
 import type { Admission } from './admission.js';
 import { chargeFor, type Charge } from './charge.js';
 import type { Admitted, Subject } from './deciding.js';
+import type { PoolShare } from './gates.js';
 import { isStreamed } from './edits.js';
 import type { ResponseHead } from './head.js';
 import { ledgerEvent, type Answered } from './ledger-event.js';
@@ -157,10 +158,20 @@ export class Lease implements RunningShare {
     settlements.run(async () => {
       observer.settled(await store.settle(this.id, charge.usage, event, clock.nowMs()), this.id);
     });
-    if (share !== null) holds.settle(share.place.pool.settings.id, this.id, trueWork(share.place.pool, charge.usage));
+    if (share !== null) holds.settle(share.place.pool.settings.id, this.id, this.#workIn(share, charge));
     this.#teach(charge);
     // One that was cut is rarely readable, and nobody's fault.
     if (whole && this.#reader?.reading.unreadable === true) this.admission.observer.fault('response_unreadable', null);
+  }
+
+  /**
+   * What it took of its pool. Whoever leaves before an answer that comes in one piece has used a server, nobody knows for how much, and got
+   * nothing that could be counted: were that free, who asks and leaves without end would always be next.
+   */
+  #workIn({ place: { pool }, demand }: PoolShare, { outcome, usage }: Charge): number {
+    const work = trueWork(pool, usage);
+    const isUnknown = outcome === 'cut' && this.#response === null && !this.admitted.facts.stream;
+    return isUnknown ? Math.max(work, demand.work) : work;
   }
 
   get #poolId(): string | null {

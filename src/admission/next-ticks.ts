@@ -56,7 +56,11 @@ export class NextTicks {
 
   /** Lets the pool look at once: its settings may be new. */
   now(poolId: string): void {
-    if (this.#ticking.has(poolId)) return;
+    if (this.#ticking.has(poolId)) {
+      // What is under way brought the settings of before.
+      this.#ticking.set(poolId, this.ports.clock.nowMs());
+      return;
+    }
     const settings = this.ports.settings(poolId);
     if (settings === null) return;
     this.#stop(poolId);

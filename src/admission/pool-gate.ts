@@ -45,6 +45,7 @@ async function reserve({ holds, renewals, owner, nowMs }: PoolGateParts, demand:
   const maxWaitMs = maxWaitOf(demand, place);
   const ask = {
     leaseId, owner, pool: pool.settings, entitlement, demand: share.demand, work: labels.work, bytes: bodyBytes, maxWaitMs, nowMs: Math.floor(nowMs()),
+    ...((demand.mode === 'shadow' || facts.background) && { mustRun: true }),
   };
   let held = false;
   const outcome = await holds.ask(ask, {

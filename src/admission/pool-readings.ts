@@ -18,15 +18,15 @@ export interface PoolReading {
   readonly readAtMs: number | null;
   /** The pool did not answer now: this is how it was before. */
   readonly stale: boolean;
-  /** The shared store is away: this is what this processor does at the pool, not the whole. */
+  /** The shared store is away, or no processor keeps the pool: this is what this processor does at the pool, not the whole. */
   readonly partial: boolean;
 }
 
 export interface ReadingPorts {
   readonly pools: Pick<PoolStore, 'snapshot'>;
   readonly clock: Clock;
-  /** Whether the shared store is away. */
-  readonly alone: () => boolean;
+  /** Whether this processor decides at the pool without the others. */
+  readonly alone: (poolId: string) => boolean;
   /** The pools in force now. */
   readonly configured: () => readonly PoolPolicy[];
 }
@@ -58,7 +58,7 @@ export class PoolReadings {
     const latest = this.#latest.get(id);
     const nowMs = Math.floor(this.ports.clock.nowMs());
     const found = await this.#snapshot(id, nowMs);
-    const partial = this.ports.alone();
+    const partial = this.ports.alone(id);
     if (found === 'no answer') {
       const { snapshot, scaling } = latest ?? readingOf(policy, idlePool(policy), null, nowMs);
       return { policy, snapshot, entitlements: entitlementsOf(policy, snapshot), scaling, readAtMs: latest?.readAtMs ?? null, stale: true, partial };

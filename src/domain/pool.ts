@@ -99,6 +99,8 @@ export interface PoolAsk {
   readonly bytes: number;
   /** How long it may wait; 0: not at all. Spot never waits, whatever this says. */
   readonly maxWaitMs: number;
+  /** True: whatever its entitlement says, it is not ended once it runs. (In shadow, or where its answer is made in the background, nobody would.) */
+  readonly mustRun?: boolean;
   readonly nowMs: number;
 }
 
@@ -123,6 +125,9 @@ export interface PoolFactors {
 /** Why a pool refuses. `pool_busy`: does not fit now, and does not wait. `pool_too_small`: never fits. */
 export type PoolRefusalReason = 'pool_busy' | 'queue_full' | 'queue_timeout' | 'pool_too_small';
 
+/** Why a waiter is refused. `queue_full`: it gave way to another, since its entitlement has most in the queue. */
+export type WaiterRefusal = Exclude<PoolRefusalReason, 'pool_too_small'>;
+
 export type PoolAnswer =
   | { readonly kind: 'dispatched'; readonly factors: PoolFactors; readonly nextAtMs: number | null }
   /** What becomes of it is told by an event. */
@@ -145,7 +150,7 @@ export type PoolEvent =
       readonly kind: 'refused';
       readonly poolId: string;
       readonly leaseId: string;
-      readonly reason: 'queue_timeout' | 'pool_busy';
+      readonly reason: WaiterRefusal;
       readonly waitedMs: number;
       /** An estimate of how much longer it would have taken. */
       readonly neededWaitMs: number;

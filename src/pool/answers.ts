@@ -1,4 +1,4 @@
-import type { PoolAnswer, PoolEvent, PoolFactors, PoolRefusalReason } from '../domain/pool.js';
+import type { PoolAnswer, PoolEvent, PoolFactors, PoolRefusalReason, WaiterRefusal } from '../domain/pool.js';
 import { clamp } from './amounts.js';
 import type { Tier } from './fit.js';
 import { servedOf, touchRates } from './rates.js';
@@ -52,7 +52,7 @@ export function tellGranted(s: PoolState, lease: Lease, factors: PoolFactors): v
 }
 
 /** A waiter is refused; it is in the queue no more. */
-export function tellRefused(s: PoolState, lease: Lease, reason: 'queue_timeout' | 'pool_busy'): void {
+export function tellRefused(s: PoolState, lease: Lease, reason: WaiterRefusal): void {
   tell(s, lease.owner, {
     kind: 'refused',
     poolId: s.id,

@@ -5,9 +5,9 @@ import { factorsOf, refusal, waitOf } from './answers.js';
 import { book, useChanged } from './booking.js';
 import { couldEverFit, fitsRate, fitsRequests, fitsRoom, isTier0 } from './fit.js';
 import { evictIdle, noteIdle } from './idle.js';
-import { keepAlive, takeUp } from './leases.js';
+import { keepAlive, refuseWaiter, takeUp } from './leases.js';
 import { pump } from './pump.js';
-import { dequeue, enqueue, isExempt, isOverfull } from './queue.js';
+import { dequeue, enqueue, givingWay, isExempt, isOverfull } from './queue.js';
 import { addDemand, touchRates } from './rates.js';
 import { configure } from './settings.js';
 import { newEntitlement, type Ended, type EntitlementState, type Lease, type PoolState } from './state.js';
@@ -39,7 +39,7 @@ function answerEnded(s: PoolState, ended: Ended | undefined): PoolAnswer | null 
   const { lease, how } = ended;
   const { tier, work, entitlement: e } = lease;
   if (how === 'left' || how === 'pool_busy') return refusal(s, e, tier, work, 'pool_busy');
-  return how === 'queue_timeout' ? refusal(s, e, tier, work, how) : answer(s, lease, 'dispatched');
+  return how === 'queue_timeout' || how === 'queue_full' ? refusal(s, e, tier, work, how) : answer(s, lease, 'dispatched');
 }
 
 /** Spot takes what is left, at once or not at all. */
@@ -63,7 +63,7 @@ function decideQueued(s: PoolState, lease: Lease, maxWaitMs: number): PoolAnswer
   pump(s);
   s.asking = null;
   if (lease.state === 'waiting') {
-    const reason = maxWaitMs === 0 ? 'pool_busy' : isOverfull(s) && !isExempt(lease.entitlement) ? 'queue_full' : null;
+    const reason = maxWaitMs === 0 ? 'pool_busy' : makesPlace(s, lease.entitlement) ? null : 'queue_full';
     if (reason !== null) {
       dequeue(s, lease);
       // Room may have been kept for this one meanwhile.
@@ -74,6 +74,14 @@ function decideQueued(s: PoolState, lease: Lease, maxWaitMs: number): PoolAnswer
   }
   keepAlive(s, lease);
   return answer(s, lease, lease.state === 'waiting' ? 'waiting' : 'dispatched');
+}
+
+/** Whether the latest waiter of `e` may stay in the queue; if need be, another gives way to it. */
+function makesPlace(s: PoolState, e: EntitlementState): boolean {
+  if (!isOverfull(s) || isExempt(s, e)) return true;
+  const leaving = givingWay(s, e);
+  for (const lease of leaving) refuseWaiter(s, lease, 'queue_full');
+  return leaving.length > 0;
 }
 
 function refuse(s: PoolState, lease: Lease, reason: 'pool_busy' | 'queue_full' | 'pool_too_small'): PoolAnswer {
@@ -124,6 +132,7 @@ export function newLease(s: PoolState, entitlement: EntitlementState, ask: PoolA
     state: 'waiting',
     tier: 1,
     weight: 0,
+    endable: ask.mustRun !== true,
     ending: false,
     before: null,
     after: null,

@@ -18,7 +18,7 @@ export function book(s: PoolState, lease: Lease, tier: Tier): void {
   takeRequest(s);
   lease.bookedWork = 0;
   addUse(s, e, lease, 1);
-  append(e.running, lease);
+  if (lease.endable) append(e.running, lease);
   rebook(s, lease, lease.work);
   useChanged(s, e);
 }
@@ -31,7 +31,7 @@ export function reopen(s: PoolState, lease: Lease): void {
   lease.ending = false;
   lease.runSeq = ++s.seq;
   addUse(s, e, lease, 1);
-  append(e.running, lease);
+  if (lease.endable) append(e.running, lease);
   rebook(s, lease, Math.max(lease.work, lease.toldWork));
   useChanged(s, e);
 }
@@ -64,7 +64,7 @@ export function release(s: PoolState, lease: Lease): void {
   const e = lease.entitlement;
   touchRates(s, e);
   if (lease.ending) addEnding(s, lease, -1);
-  else unlink(e.running, lease);
+  else if (lease.endable) unlink(e.running, lease);
   addUse(s, e, lease, -1);
   useChanged(s, e);
 }

@@ -1,11 +1,13 @@
-import type { PoolEnd, PoolRenewal } from '../domain/pool.js';
+import type { PoolEnd, PoolRenewal, WaiterRefusal } from '../domain/pool.js';
 import { ENDED_MS, LEASE_MS } from '../domain/store.js';
 import { wholeKv, wholeWork } from './amounts.js';
 import { tellRefused } from './answers.js';
 import { charge, extendKv, rebook, refundRequest, release, reopen, takeRequest, useChanged } from './booking.js';
 import { noteIdle } from './idle.js';
 import { dequeue } from './queue.js';
+import { touchRates } from './rates.js';
 import type { Ended, Lease, PoolState } from './state.js';
+import { weightOf } from './weights.js';
 
 /** A grant that its owner does not take up within so long of the store clock returns. */
 export const CLAIM_MS = 2_000;
@@ -49,15 +51,23 @@ function reap(s: PoolState, lease: Lease): void {
 }
 
 /** Takes a waiter out of the queue and tells its owner. */
-export function refuseWaiter(s: PoolState, lease: Lease, reason: 'queue_timeout' | 'pool_busy'): void {
+export function refuseWaiter(s: PoolState, lease: Lease, reason: WaiterRefusal): void {
   endWaiting(s, lease, reason);
   tellRefused(s, lease, reason);
 }
 
-/** A waiter leaves the queue. */
+/**
+ * A waiter leaves the queue. One of the fair order that room was kept for, and whose client leaves, pays as if it were served: others were not served
+ * meanwhile, and who asks for much and leaves in time, again and again, would have a pool stand still for nothing.
+ */
 export function endWaiting(s: PoolState, lease: Lease, how: Ended['how']): void {
+  const e = lease.entitlement;
+  if (how === 'left' && s.kept === lease && e.fair.position >= 0) {
+    touchRates(s, e);
+    e.v += lease.work / weightOf(s, e);
+  }
   dequeue(s, lease);
-  useChanged(s, lease.entitlement);
+  useChanged(s, e);
   remember(s, lease, how);
 }
 

@@ -47,7 +47,7 @@ function nextOfTier0(s: PoolState): Lease | null {
   for (const e of s.tier0.smallest(CANDIDATES)) {
     const head = e.waiting.first!;
     if (fitsRoom(s, e, 0, head)) return head;
-    s.kept ??= head;
+    if (s.kept === null && couldEverFit(s, e, 0, head)) s.kept = head;
   }
   return null;
 }

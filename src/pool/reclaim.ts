@@ -1,6 +1,6 @@
 import { tellEnding } from './answers.js';
 import { markEnding } from './booking.js';
-import { isTier0, type Amounts } from './fit.js';
+import { couldEverFit, isTier0, type Amounts } from './fit.js';
 import { isAboveBaseline } from './lending.js';
 import { CANDIDATES } from './order.js';
 import { touchRates } from './rates.js';
@@ -43,7 +43,7 @@ function addNeed(s: PoolState, e: EntitlementState, { all, due }: Need, left: nu
   const own: Amounts = { slots: 0, kvBytes: 0, work: 0 };
   for (let lease = e.waiting.first; lease !== null && left > 0; lease = lease.after, left--) {
     add(own, lease);
-    if (!isTier0(s, e, own)) return left;
+    if (!isTier0(s, e, own) || !couldEverFit(s, e, 0, lease)) return left;
     add(all, lease);
     const dueMs = lease.askedMs + s.settings!.reclaimMs;
     if (dueMs <= s.nowMs) add(due, lease);

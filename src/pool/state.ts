@@ -46,6 +46,8 @@ export interface Lease {
   weight: number;
   /** Order of dispatch. */
   runSeq: number;
+  /** Whether it may be ended, where its entitlement's streams may. */
+  readonly endable: boolean;
   /** Its owner was told to end it. */
   ending: boolean;
   before: Lease | null;
@@ -58,7 +60,7 @@ export interface Lease {
 /** What is known of a lease that ended. `reaped`, `unclaimed`: by others; its owner may still put it right, or go on. */
 export interface Ended {
   readonly lease: Lease;
-  readonly how: 'settled' | 'cancelled' | 'left' | 'queue_timeout' | 'pool_busy' | 'reaped' | 'unclaimed';
+  readonly how: 'settled' | 'cancelled' | 'left' | 'queue_timeout' | 'pool_busy' | 'queue_full' | 'reaped' | 'unclaimed';
   readonly endedMs: number;
 }
 
@@ -89,11 +91,14 @@ export interface EntitlementState {
   /** Its own λ, which tier 0 takes from. */
   readonly bucket: Bucket;
   v: number;
+  /** When it last became one with nothing waiting and nothing in flight. */
+  idleSinceMs: number;
   readonly waiting: LeaseList;
   waitingSlots: number;
   waitingKv: number;
   waitingWork: number;
-  /** Dispatched and not being ended, oldest first. */
+  waitingBytes: number;
+  /** Dispatched, may be ended and is not yet, oldest first. */
   readonly running: LeaseList;
   readonly fair: HeapNode<EntitlementState>;
   readonly tier0: HeapNode<EntitlementState>;
@@ -101,6 +106,8 @@ export interface EntitlementState {
   readonly spotVictim: HeapNode<EntitlementState>;
   readonly otherVictim: HeapNode<EntitlementState>;
   readonly idle: HeapNode<EntitlementState>;
+  readonly longest: HeapNode<EntitlementState>;
+  readonly heaviest: HeapNode<EntitlementState>;
 }
 
 export interface PoolState {
@@ -179,6 +186,9 @@ export interface PoolState {
   readonly fair: Heap<EntitlementState>;
   readonly ripening: Heap<EntitlementState>;
   readonly deadlines: Heap<Lease>;
+  /** Waiting entitlements: those with most waiters first, and those whose waiters hold most bytes. */
+  readonly longest: Heap<EntitlementState>;
+  readonly heaviest: Heap<EntitlementState>;
   /** Entitlements whose streams may be ended, by the latest of them. */
   readonly spotVictims: Heap<EntitlementState>;
   readonly otherVictims: Heap<EntitlementState>;
@@ -193,31 +203,44 @@ export function newList(): LeaseList {
   return { first: null, last: null, count: 0 };
 }
 
+/** Written out, all at once, as all that is here: what is put together of parts is a dictionary to the engine, and slow at each touch. */
 export function newPool(id: string, dispatchesPerCall: number): PoolState {
   return {
-    ...{ id, dispatchesPerCall, settings: null, pressure: 'normal', capSlots: Infinity, capKv: Infinity, capPerSecond: 0, capRequestsPerSecond: 0 },
-    ...{ workBucketSize: 0, requestBucketSize: 0, shrink: 1, noneSlots: 0, noneKv: 0, spotSlots: 0, spotKv: 0 },
-    ...{ noneUsedSlots: 0, noneUsedKv: 0, spotUsedSlots: 0, spotUsedKv: 0, nowMs: 0, clockMs: 0, callMs: 0, seq: 0 },
-    ...{ slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, waitingCount: 0, waitingBytes: 0, waitingWork: 0 },
-    ...{ rates: newRates(0), tier0Rates: newRates(0), workBucket: { lacking: 0, atMs: 0 }, requestBucket: { lacking: 0, atMs: 0 } },
-    ...{ lastV: 0, kept: null, rateBlocked: false, rateReadyMs: Infinity, reclaimMs: Infinity, more: false, asking: null },
-    ...{ entitlements: new Map(), idle: new Heap(), leases: new Map(), alive: new Heap(), granted: new Heap(), ended: new Map(), endedOrder: new Fifo() },
-    ...{ tier0: new Heap(), fair: new Heap(), ripening: new Heap(), deadlines: new Heap(), spotVictims: new Heap(), otherVictims: new Heap() },
-    events: [],
+    id, dispatchesPerCall, settings: null, pressure: 'normal',
+    capSlots: Infinity, capKv: Infinity, capPerSecond: 0, capRequestsPerSecond: 0, workBucketSize: 0, requestBucketSize: 0,
+    shrink: 1, noneSlots: 0, noneKv: 0, spotSlots: 0, spotKv: 0, noneUsedSlots: 0, noneUsedKv: 0, spotUsedSlots: 0, spotUsedKv: 0,
+    nowMs: 0, clockMs: 0, callMs: 0, seq: 0,
+    slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, waitingCount: 0, waitingBytes: 0, waitingWork: 0,
+    rates: newRates(0), tier0Rates: newRates(0), workBucket: { lacking: 0, atMs: 0 }, requestBucket: { lacking: 0, atMs: 0 },
+    lastV: 0, kept: null, rateBlocked: false, rateReadyMs: Infinity, reclaimMs: Infinity, more: false, asking: null,
+    entitlements: new Map(), idle: new Heap(), leases: new Map(), alive: new Heap(), granted: new Heap(), ended: new Map(), endedOrder: new Fifo(),
+    tier0: new Heap(), fair: new Heap(), ripening: new Heap(), deadlines: new Heap(), longest: new Heap(), heaviest: new Heap(),
+    spotVictims: new Heap(), otherVictims: new Heap(), events: [],
   };
 }
 
 export function newEntitlement(config: Entitlement, nowMs: number): EntitlementState {
-  const made: Omit<EntitlementState, 'fair' | 'tier0' | 'ripening' | 'spotVictim' | 'otherVictim' | 'idle'> = {
-    ...{ id: config.id, config, sloFactor: 1, assured: false, baseSlots: Infinity, baseKv: Infinity, basePerSecond: 0 },
-    ...{ slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, lentTo: 'all', lentSlots: 0, lentKv: 0 },
-    ...{ rates: newRates(nowMs), bucket: { lacking: 0, atMs: nowMs }, v: 0 },
-    ...{ waiting: newList(), waitingSlots: 0, waitingKv: 0, waitingWork: 0, running: newList() },
+  const { id } = config;
+  const e: { -readonly [K in keyof EntitlementState]: EntitlementState[K] } = {
+    id, config, sloFactor: 1, assured: false, baseSlots: Infinity, baseKv: Infinity, basePerSecond: 0,
+    slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, lentTo: 'all', lentSlots: 0, lentKv: 0,
+    rates: newRates(nowMs), bucket: { lacking: 0, atMs: nowMs }, v: 0, idleSinceMs: nowMs,
+    waiting: newList(), waitingSlots: 0, waitingKv: 0, waitingWork: 0, waitingBytes: 0, running: newList(),
+    fair: NOWHERE, tier0: NOWHERE, ripening: NOWHERE, spotVictim: NOWHERE, otherVictim: NOWHERE, idle: NOWHERE, longest: NOWHERE, heaviest: NOWHERE,
   };
-  const e = made as EntitlementState;
-  const node = () => new HeapNode(e, config.id);
-  return Object.assign(e, { fair: node(), tier0: node(), ripening: node(), spotVictim: node(), otherVictim: node(), idle: node() });
+  e.fair = new HeapNode<EntitlementState>(e, id);
+  e.tier0 = new HeapNode<EntitlementState>(e, id);
+  e.ripening = new HeapNode<EntitlementState>(e, id);
+  e.spotVictim = new HeapNode<EntitlementState>(e, id);
+  e.otherVictim = new HeapNode<EntitlementState>(e, id);
+  e.idle = new HeapNode<EntitlementState>(e, id);
+  e.longest = new HeapNode<EntitlementState>(e, id);
+  e.heaviest = new HeapNode<EntitlementState>(e, id);
+  return e;
 }
+
+/** Until an entitlement has places of its own. */
+const NOWHERE = new HeapNode<EntitlementState>(null as never, '');
 
 export function append(list: LeaseList, lease: Lease): void {
   lease.before = list.last;

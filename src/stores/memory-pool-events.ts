@@ -20,7 +20,8 @@ export class OwnedEvents {
     for (const { owner, event } of owned) {
       const mailbox = this.#mailboxOf(owner);
       mailbox.events.push(event);
-      if (mailbox.events.length > MAX_KEPT) mailbox.events.shift();
+      // Who listens hears all of it, soon: thousands may be due in one moment.
+      if (mailbox.listener === null && mailbox.events.length > MAX_KEPT) mailbox.events.shift();
       if (mailbox.events.length === 1) this.#deliverSoon(mailbox);
     }
   }

@@ -15,18 +15,29 @@ export interface PoolPorts {
   readonly observer: PoolsObserver;
 }
 
+export interface OpenedPools {
+  readonly store: PoolStore;
+  /** Pools at which this processor decides without a keeper now. */
+  away(): readonly string[];
+}
+
+/** Pools that this process alone has: it always decides about them. */
+export function keptHere(store: PoolStore): OpenedPools {
+  return { store, away: () => [] };
+}
+
 /**
  * Opens what keeps the pools: this process, or, where processors share a store, the one of them that keeps each pool. The store need not be
  * there. A pool that is never asked costs nothing. @throws Error in one sentence: a TLS file can't be read.
  */
-export function openPools({ address, onFailure, timeoutMs }: StoreSettings, ports: PoolPorts): PoolStore {
-  return address.kind === 'memory' ? createMemoryPools() : openRedisPools(address, { mode: onFailure, timeoutMs, ...ports });
+export function openPools({ address, onFailure, timeoutMs }: StoreSettings, ports: PoolPorts): OpenedPools {
+  return address.kind === 'memory' ? keptHere(createMemoryPools()) : openRedisPools(address, { mode: onFailure, timeoutMs, ...ports });
 }
 
 type RedisPorts = PoolPorts & { readonly mode: StoreSettings['onFailure']; readonly timeoutMs: number };
 
 /** Connections of its own: one for all commands, and for reads that wait one, or in a cluster one a pool. */
-function openRedisPools(address: RedisAddress, { owner, ...parts }: RedisPorts): PoolStore {
+function openRedisPools(address: RedisAddress, { owner, ...parts }: RedisPorts): OpenedPools {
   const connections: StoreConnection[] = [];
   const connect = (): StoreConnection => {
     const connection = connectStore(address, parts);
@@ -40,11 +51,9 @@ function openRedisPools(address: RedisAddress, { owner, ...parts }: RedisPorts):
     ...{ processor: owner, time: 'own', client: commands.client },
     blockingClient: () => (shared ?? connect()).client,
   });
-  return {
-    ...pools,
-    close: async () => {
-      await pools.close();
-      for (const connection of connections) connection.close();
-    },
+  const close = async (): Promise<void> => {
+    await pools.close();
+    for (const connection of connections) connection.close();
   };
+  return { store: { ...pools, close }, away: () => pools.away() };
 }

@@ -107,6 +107,9 @@ export class Metrics {
   readonly #ratio = this.#histogram('estimate_error_ratio', 'True prompt tokens / estimated prompt tokens.', ['model'], RATIOS);
   readonly #holdSeconds = this.#histogram('hold_seconds', 'How long requests were held at their pool, by how that ended.', ['pool', 'tier', 'outcome'], HOLD_SECONDS);
   readonly #pools = new PoolMetrics(this.#registry, { pool: (id) => this.#poolLabels.admit(id), tenant: (label) => this.#tenants.admit(label) });
+  readonly #poolKeeper = this.#gauge('pool_keeper', 'Whether this processor keeps a pool, and decides for all: 1 or 0.', ['pool']);
+  readonly #poolTakeovers = this.#counter('pool_takeovers_total', 'How often this processor became the keeper of a pool.', ['pool']);
+  readonly #poolAlone = this.#gauge('pool_alone', 'Whether this processor decides at a pool without a keeper: 1 or 0.', ['pool']);
   readonly #leases = this.#gauge('leases', 'Leases that have not ended.', []);
   #poolSource: PoolSource | null = null;
   readonly #streams = this.#gauge('streams', 'Streams from Envoy that are open.', []);
@@ -178,6 +181,24 @@ export class Metrics {
 
   decidedAway(how: OnStoreFailure): void {
     this.#decidedAway.inc({ how });
+  }
+
+  /** A pool that is shared with other processors. */
+  poolUsed(poolId: string): void {
+    const pool = this.#poolLabels.admit(poolId);
+    this.#poolKeeper.set({ pool }, 0);
+    this.#poolAlone.set({ pool }, 0);
+    this.#poolTakeovers.inc({ pool }, 0);
+  }
+
+  poolKeeper(poolId: string, yes: boolean): void {
+    const pool = this.#poolLabels.admit(poolId);
+    this.#poolKeeper.set({ pool }, yes ? 1 : 0);
+    if (yes) this.#poolTakeovers.inc({ pool });
+  }
+
+  poolAlone(poolId: string, yes: boolean): void {
+    this.#poolAlone.set({ pool: this.#poolLabels.admit(poolId) }, yes ? 1 : 0);
   }
 
   journal({ entries, bytes }: { readonly entries: number; readonly bytes: number }, newlyDropped: number): void {

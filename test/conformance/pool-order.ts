@@ -85,11 +85,12 @@ export function describePoolOrder(makeStore: MakePools): void {
     const settings = pool({ capacity: capacity({ slots: 1, tokensPerSecond: 100 }), elasticTokensPerSecond: 10 });
     const debtAt = async (at: number) => (await on.snapshot(at)).entitlements.find(({ id }) => id === 'owed')!;
 
-    test('grows by what is missing of the baseline while one waits, and lifts the weight', async () => {
+    test('grows by what is missing of the baseline once one has waited for a second, and lifts the weight', async () => {
       await on.fill(['x'], { pool: settings });
       await on.queue(['a'], { pool: settings, entitlement: owed, maxWaitMs: 600_000 });
-      expect((await debtAt(10_000)).debtTokens).toBeCloseTo(100, 6);
-      expect(await debtAt(4_000)).toMatchObject({ debtTokens: 40, debtFactor: 2, weight: 20, burstFactor: 1 });
+      expect((await debtAt(1_000)).debtTokens).toBe(0);
+      expect(await debtAt(4_000)).toMatchObject({ debtTokens: 30, debtFactor: 1.75, weight: 17.5, burstFactor: 1 });
+      expect((await debtAt(10_000)).debtTokens).toBeCloseTo(90, 6);
       expect((await debtAt(400_000)).debtTokens).toBe(600);
     });
 
@@ -98,7 +99,7 @@ export function describePoolOrder(makeStore: MakePools): void {
       await on.queue(['a'], { pool: settings, entitlement: owed, maxWaitMs: 600_000 });
       await on.tick(10_000, settings);
       await on.cancel('a', 10_000);
-      expect((await debtAt(40_000)).debtTokens).toBeCloseTo(100 * Math.exp(-1), 6);
+      expect((await debtAt(40_000)).debtTokens).toBeCloseTo(90 * Math.exp(-1), 6);
       expect((await debtAt(300_000)).debtTokens).toBe(0);
     });
 

@@ -41,6 +41,8 @@ export interface Run {
   readonly refusedWhileFree: number;
   /** Of what guaranteed left, by completions. */
   readonly spotPart: number;
+  /** The same by the time that slots were taken, as clients see it: a busy machine takes them for longer than the service. */
+  readonly spotTime: number;
   /** The most requests that were at the upstream at one time. */
   readonly mostAtOnce: number;
   /** What the pool says when all is over; null without one. */
@@ -92,6 +94,7 @@ async function lookAt(setup: Setup, fleet: Fleet, requests: readonly LiveRequest
     accounts: await accountsOf(fleet, 0, requests),
     refusedWhileFree: spot.filter((request) => request.outcome === 'refused' && mostBeside(requests, request) < SLOTS).length,
     spotPart: spotPart(guaranteed, spot, beganMs + WARM_MS, beganMs + setup.durationMs),
+    spotTime: spotTime(guaranteed, spot, beganMs + WARM_MS, beganMs + setup.durationMs),
     mostAtOnce: fleet.stack.upstream.load.mostAtOnce,
     poolAfter: pool === undefined ? null : { waiting: pool.waiting, inFlight: pool.inFlight, slots: pool.inUse.slots },
     leasesAfter: leases,
@@ -109,4 +112,11 @@ function mostBeside(requests: readonly LiveRequest[], { startedAtMs, endedAtMs }
 function spotPart(guaranteed: readonly LiveRequest[], spot: readonly LiveRequest[], fromMs: number, toMs: number): number {
   const done = (requests: readonly LiveRequest[]): number => requests.filter(({ outcome, endedAtMs }) => outcome === 'done' && endedAtMs >= fromMs && endedAtMs < toMs).length;
   return done(spot) / ((SLOTS * (toMs - fromMs)) / SERVICE_MS - done(guaranteed));
+}
+
+/** From dispatch to end, as far as that is within a time. */
+function spotTime(guaranteed: readonly LiveRequest[], spot: readonly LiveRequest[], fromMs: number, toMs: number): number {
+  const within = ({ startedAtMs, waitedMs, endedAtMs }: LiveRequest): number => Math.max(0, Math.min(endedAtMs, toMs) - Math.max(startedAtMs + (waitedMs || 0), fromMs));
+  const taken = (requests: readonly LiveRequest[]): number => requests.filter(({ outcome }) => outcome === 'done').reduce((sum, request) => sum + within(request), 0);
+  return taken(spot) / (SLOTS * (toMs - fromMs) - taken(guaranteed));
 }

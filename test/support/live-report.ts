@@ -36,6 +36,7 @@ export function liveTable(runs: readonly Run[]): LiveTable {
       row('refused while it fits', 'none', (run) => String(run.refusedWhileFree)),
       row('refusal after P50, P99', 'at once', (run) => `${ms(quantile(refusalTimes(run), 0.5))}, ${ms(quantile(refusalTimes(run), 0.99))}`),
       row('part of what guaranteed leaves', '≥ 85 %, where none is ended', ({ spotPart }) => `${(spotPart * 100).toFixed(1)} %`),
+      row('that part, by the time that slots were taken', '', ({ spotTime, setup }) => (setup.baseline === null ? '–' : `${(spotTime * 100).toFixed(1)} %`)),
       row('most at the upstream at one time', '16', ({ mostAtOnce }) => String(mostAtOnce)),
       row('done, and to the token in the ledger as at the upstream', 'all', ({ accounts }) => `${accounts.filter(isCounted).length} of ${accounts.filter(({ sent }) => sent.whole).length}`),
       row('load of the machine (2 cores)', '', ({ load }) => load.toFixed(1)),

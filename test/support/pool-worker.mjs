@@ -19,6 +19,7 @@ const now = () => performance.timeOrigin + performance.now();
 const log = [];
 const note = (what, id = '') => log.push([what, id, now()]);
 const observer = {
+  poolUsed: () => undefined,
   keeperBegan: () => note('keeper'),
   keeperReady: () => note('ready'),
   keeperEnded: () => note('keeper ended'),

@@ -6,6 +6,7 @@ import { createRedisPools, type RedisPoolsOptions } from '../../src/stores/pools
 import type { SharedPools } from '../../src/stores/pools/shared-pools.js';
 
 export const SILENT: PoolsObserver = {
+  poolUsed: () => undefined,
   keeperBegan: () => undefined,
   keeperReady: () => undefined,
   keeperEnded: () => undefined,

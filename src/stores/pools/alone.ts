@@ -3,7 +3,7 @@ import type { OwnedEvent } from '../../pool/scheduler.js';
 import { LocalShare } from './local-share.js';
 import type { OwnLease, OwnLeases } from './own-leases.js';
 import type { MemberParts } from './parts.js';
-import { uncounted } from './share.js';
+import { uncounted, uncountedLate } from './share.js';
 
 /** Without any word of how many processors there are, so many are thought of: as in decision 006. */
 const UNKNOWN_PROCESSORS = 4;
@@ -59,14 +59,16 @@ export class Alone {
     return this.#share?.snapshot(nowMs) ?? null;
   }
 
-  /** Who waits may be served from the share, if that is how it is. */
+  /** Who waits may be served from the share, or passes, if that is how it is. With `closed` it goes on waiting. */
   adoptWaiters(waiters: readonly OwnLease[]): void {
-    if (this.parts.mode !== 'local') return;
+    const { mode, onEvents } = this.parts;
+    if (mode === 'closed') return;
     const nowMs = this.parts.nowMs();
     for (const lease of waiters) {
-      this.#use().adopt(lease, nowMs);
+      if (mode === 'local') this.#use().adopt(lease, nowMs);
       this.holds(lease);
     }
+    if (mode === 'open') onEvents(waiters.map(({ ask, askedMs }) => ({ owner: ask.owner, event: uncountedLate(ask, nowMs - askedMs) })));
     this.#share?.look(nowMs);
   }
 

@@ -1,4 +1,4 @@
-import type { PoolEvent } from '../../domain/pool.js';
+import type { PoolEvent, WaiterRefusal } from '../../domain/pool.js';
 import { factorsOf, waitOf } from '../../pool/answers.js';
 import type { PoolScheduler } from '../../pool/scheduler.js';
 import type { Ended, Lease } from '../../pool/state.js';
@@ -31,19 +31,23 @@ export function meet(scheduler: PoolScheduler, told: ToldLease): Met {
 /** It runs at its owner. Reaped and unclaimed ones go on; one that was refused here may have been dispatched there meanwhile. */
 function metRunning({ ends }: ToldLease, { how }: Ended): Met {
   if (how === 'reaped' || how === 'unclaimed') return { kind: 'renew' };
-  return (how === 'queue_timeout' || how === 'pool_busy') && !ends ? { kind: 'run', wasWaiting: false } : { kind: 'nothing' };
+  return isRefused(how) && !ends ? { kind: 'run', wasWaiting: false } : { kind: 'nothing' };
 }
 
 function metWaiting(scheduler: PoolScheduler, { lease, how }: Ended): Met {
   if (how === 'reaped' || how === 'unclaimed') return { kind: 'wait' };
-  return how === 'queue_timeout' || how === 'pool_busy' ? { kind: 'event', event: refusedEvent(scheduler, lease, how) } : { kind: 'nothing' };
+  return isRefused(how) ? { kind: 'event', event: refusedEvent(scheduler, lease, how) } : { kind: 'nothing' };
+}
+
+function isRefused(how: Ended['how']): how is WaiterRefusal {
+  return how === 'queue_timeout' || how === 'pool_busy' || how === 'queue_full';
 }
 
 function grantedEvent({ state: s }: PoolScheduler, lease: Lease): PoolEvent {
   return { kind: 'granted', poolId: s.id, leaseId: lease.id, waitedMs: s.nowMs - lease.askedMs, factors: factorsOf(s, lease.entitlement, lease.tier) };
 }
 
-function refusedEvent({ state: s }: PoolScheduler, lease: Lease, reason: 'queue_timeout' | 'pool_busy'): PoolEvent {
+function refusedEvent({ state: s }: PoolScheduler, lease: Lease, reason: WaiterRefusal): PoolEvent {
   const neededWaitMs = waitOf(s, lease.work, reason);
   const factors = factorsOf(s, lease.entitlement, lease.tier);
   return { kind: 'refused', poolId: s.id, leaseId: lease.id, reason, waitedMs: s.nowMs - lease.askedMs, neededWaitMs, factors };

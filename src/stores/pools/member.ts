@@ -10,7 +10,7 @@ import type { Standing } from './link.js';
 import type { Batch, Next, Reply, Request, Told } from './messages.js';
 import { OwnLeases, registrations, type OwnLease } from './own-leases.js';
 import type { MemberParts } from './parts.js';
-import { grantedLate, overdue } from './share.js';
+import { grantedLate, noAnswer, overdue } from './share.js';
 
 const NOTHING_NEXT: Next = { nextAtMs: null };
 /** What an end comes to that waits for a keeper. */
@@ -107,18 +107,18 @@ export class Member {
     const atMs = this.#now(nowMs);
     for (const renewal of renewals) this.#leases.renewed(renewal);
     this.#alone.renew(owner, renewals);
-    return this.isAway ? NOTHING_NEXT : this.#inBackground((seq) => ({ kind: 'renew', seq, owner, renewals, nowMs: atMs }), NOTHING_NEXT);
+    return this.isAway ? NOTHING_NEXT : this.#inBackground((seq) => ({ kind: 'renew', seq, owner, renewals, nowMs: atMs }), () => NOTHING_NEXT);
   }
 
   async tick(settings: PoolSettings, nowMs: number): Promise<Next> {
     const atMs = this.#now(nowMs);
     if (this.isAway) return { nextAtMs: this.#alone.tick(settings, atMs) };
-    return this.#inBackground((seq) => ({ kind: 'tick', seq, settings, nowMs: atMs }), NOTHING_NEXT);
+    return this.#inBackground((seq) => ({ kind: 'tick', seq, settings, nowMs: atMs }), () => NOTHING_NEXT);
   }
 
   async snapshot(nowMs: number): Promise<PoolSnapshot | null> {
     const atMs = this.#now(nowMs);
-    return this.isAway ? this.#alone.snapshot(atMs) : this.#inBackground<PoolSnapshot | null>((seq) => ({ kind: 'snapshot', seq, nowMs: atMs }), null);
+    return this.isAway ? this.#alone.snapshot(atMs) : this.#inBackground<PoolSnapshot | null>((seq) => ({ kind: 'snapshot', seq, nowMs: atMs }), noAnswer);
   }
 
   /** Leaves the pool: another may be keeper at once. */
@@ -146,8 +146,9 @@ export class Member {
   }
 
   /** What no request waits for. */
-  async #inBackground<T extends Reply>(make: (seq: number) => Decided, otherwise: T): Promise<T> {
-    return ((await this.#call(make, BACKGROUND_MS)) ?? otherwise) as T;
+  async #inBackground<T extends Reply>(make: (seq: number) => Decided, otherwise: () => T): Promise<T> {
+    const reply = await this.#call(make, BACKGROUND_MS);
+    return reply === undefined ? otherwise() : (reply as T);
   }
 
   /** To the keeper: at once if it is here and sure to be it. What has nobody to go to stays among the calls, and goes to the next. */
@@ -370,11 +371,10 @@ export class Member {
     this.#tellCancelled(ask.leaseId);
   }
 
-  /** How the next beat is timed; null: this processor does not use the pool, and leaves it. */
+  /** How the next beat is timed; null: this processor does not use the pool, and leaves it. One that decides alone looks on for a keeper. */
   #rest(): { readonly isKeeper: boolean; readonly isAway: boolean } | null {
-    const isUsed = this.#leases.size > 0 || this.#calls.size > 0 || (this.#keeping?.leases ?? 0) > 0;
-    if (isUsed) this.#usedMs = this.parts.clock.nowMs();
-    if (this.parts.clock.nowMs() - this.#usedMs < IDLE_MS) return { isKeeper: this.#keeping !== null, isAway: this.#awaySinceMs !== null || this.#isBehind };
+    if (this.#leases.size > 0 || this.#calls.size > 0 || (this.#keeping?.leases ?? 0) > 0) this.#usedMs = this.parts.clock.nowMs();
+    if (this.isAway || this.parts.clock.nowMs() - this.#usedMs < IDLE_MS) return { isKeeper: this.#keeping !== null, isAway: this.#awaySinceMs !== null || this.#isBehind };
     void this.#leave();
     return null;
   }

@@ -6,6 +6,8 @@ import type { PoolLink } from './link.js';
 
 /** Told what happens between the processors of a pool; must not throw. */
 export interface PoolsObserver {
+  /** This processor uses a pool for the first time. */
+  poolUsed(poolId: string): void;
   /** This processor decides for all from now on. */
   keeperBegan(poolId: string): void;
   /** It knows all leases, so many milliseconds after it began: what was asked meanwhile waited. */

@@ -59,6 +59,11 @@ export function uncounted(ask: PoolAsk): PoolAnswer {
   return { kind: 'dispatched', factors: unknownFactors(ask), nextAtMs: null };
 }
 
+/** The same for one that waited until nobody was there to count. */
+export function uncountedLate(ask: PoolAsk, waitedMs: number): PoolEvent {
+  return grantedLate(ask, waitedMs, unknownFactors(ask));
+}
+
 /** What a waiter hears whom no keeper told its end: an estimate of how much longer it would have taken is not to be had. */
 export function overdue(ask: PoolAsk, waitedMs: number): PoolEvent {
   return { kind: 'refused', poolId: ask.pool.id, leaseId: ask.leaseId, reason: 'queue_timeout', waitedMs, neededWaitMs: 1_000, factors: unknownFactors(ask) };
@@ -77,4 +82,9 @@ function unknownFactors({ entitlement }: PoolAsk): PoolFactors {
     weight: entitlement.classWeight,
     ...{ sloFactor: 1, burstFactor: 1, debtFactor: 1, debtTokens: 0, servedTokensPerSecond: 0, virtualTime: 0, waiting: 0 },
   };
+}
+
+/** For those who look on: figures that are not known are not those of an idle pool. @throws always. */
+export function noAnswer(): never {
+  throw new Error('no processor that keeps the pool answers');
 }

@@ -23,6 +23,7 @@ export function createSharedPools(parts: SharedPoolsParts): SharedPools {
     if (known !== undefined) return known;
     const made = new Member({ ...parts, poolId, link: parts.linkOf(poolId), onEvents: (owned) => { events.send(owned); } });
     members.set(poolId, made);
+    parts.observer.poolUsed(poolId);
     return made;
   }
 

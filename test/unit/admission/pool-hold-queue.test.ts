@@ -265,6 +265,30 @@ describe('what comes due by time alone', () => {
     await settled();
     expect(pools.ticked.map(({ settings }) => settings.reclaimMs)).toEqual([5, 1_000]);
   });
+
+  it('is looked at again where the configuration changed while it was looked at', async () => {
+    const { pools, hold, holds, configured, pass } = world();
+    await hold('a');
+    holds.settingsChanged();
+    configured.set('chat', poolSettings('chat', { reclaimMs: 5 }));
+    holds.settingsChanged();
+    await pass(50);
+    expect(pools.ticked.map(({ settings }) => settings.reclaimMs)).toEqual([1_000, 5]);
+  });
+
+  it('does not go back to what it was before a reload for a request that began then', async () => {
+    const { pools, hold, configured } = world();
+    const asked: PoolSettings[] = [];
+    pools.answer = ({ pool }) => {
+      asked.push(pool);
+      return { kind: 'waiting', factors: FACTORS, nextAtMs: null };
+    };
+    configured.set('chat', poolSettings('chat', { reclaimMs: 5 }));
+    await hold('a');
+    configured.delete('chat');
+    await hold('b');
+    expect(asked.map(({ reclaimMs }) => reclaimMs)).toEqual([5, 1_000]);
+  });
 });
 
 describe('a stream that its pool wants ended', () => {

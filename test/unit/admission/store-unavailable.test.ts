@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Exchange, type BodyVerdict } from '../../../src/admission/exchange.js';
 import type { RequestHead } from '../../../src/admission/head.js';
+import { bucketSpecsOf } from '../../../src/quota/charges.js';
 import { createMemoryStore } from '../../../src/stores/memory.js';
-import { harness, limit, policyOf, tenant, type Harness } from '../../support/harness.js';
+import { harness, limit, policyOf, settled, tenant, type Harness } from '../../support/harness.js';
+import { poolPolicy, poolSettings, ScriptedPools } from '../../support/scripted-pools.js';
 
 const BODY = Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hello' }], max_tokens: 50 }));
 const HEAD: RequestHead = {
@@ -38,5 +40,39 @@ describe('a store that is away, with onStoreFailure: closed', () => {
     const h = away('shadow');
     expect((await decide(h)).kind).toBe('forward');
     expect(h.witness.passed).toEqual(['store_failed']);
+  });
+});
+
+/** A pool that nobody decides about; the limits are there. */
+function awayPool(enforcement: 'enforce' | 'shadow'): Harness {
+  const pools = new ScriptedPools();
+  pools.answer = () => ({ kind: 'unavailable' });
+  return harness(policyOf([tenant('a', [limit('requests', 20)])], { enforcement, pools: [poolPolicy(poolSettings('chat'))] }), createMemoryStore(), undefined, pools);
+}
+
+const remaining = async (h: Harness): Promise<number> => {
+  const { levels } = await h.store.snapshot(bucketSpecsOf(h.policy.tenants.get('a')!), h.clock.nowMs());
+  return levels[0]!.remaining;
+};
+
+describe('a pool that no processor keeps, with onStoreFailure: closed', () => {
+  it('is the same 503, and gives back what the limits took', async () => {
+    const h = awayPool('enforce');
+    const verdict = await decide(h);
+    if (verdict.kind !== 'answer') throw new Error('it passed');
+    expect(verdict.answer.status).toBe(503);
+    expect(new Map(verdict.answer.headers).get('retry-after')).toBe('1');
+    expect(JSON.parse(String(verdict.answer.body))).toMatchObject({ error: { code: 'service_unavailable' }, tokenweir: { reason: 'store_unavailable' } });
+    expect(h.witness.records.at(-1)).toMatchObject({ decision: 'refused', reason: 'store_unavailable', leaseId: null });
+    await settled();
+    expect(h.witness.leases).toBe(0);
+    expect(await remaining(h)).toBe(20);
+  });
+
+  it('lets pass in shadow, counted as what the store did not decide', async () => {
+    const h = awayPool('shadow');
+    expect((await decide(h)).kind).toBe('forward');
+    expect(h.witness.passed).toEqual(['store_failed']);
+    expect(await remaining(h)).toBe(20);
   });
 });

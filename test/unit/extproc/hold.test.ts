@@ -267,3 +267,65 @@ describe('what the pool is asked', () => {
     expect(pools.calls.at(-1)).toBe('settle id-1 5');
   });
 });
+
+describe('a client that leaves before its answer', () => {
+  const shown = async (h: Harness) => (await h.pools.snapshot('chat', h.clock.nowMs()))!.entitlements.find(({ id }) => id === 'acme')!;
+
+  it('has used a server all the same: what was expected is charged to its share where the answer comes in one piece, and the prompt where it streams', async () => {
+    for (const [stream, least, most] of [[false, 130, 200], [true, 30, 80]] as const) {
+      const h = world();
+      const envoy = await send(h, BUFFERED, chat({ stream, max_tokens: 100, messages: [{ role: 'user', content: 'word '.repeat(200) }] }));
+      await envoy.cancel();
+      const { inFlight, virtualTime, weight } = await shown(h);
+      expect(inFlight).toBe(0);
+      expect(virtualTime * weight).toBeGreaterThanOrEqual(least);
+      expect(virtualTime * weight).toBeLessThanOrEqual(most);
+    }
+  });
+
+  it('is charged nothing where it left while it was held', async () => {
+    const h = world();
+    await send(h);
+    const { virtualTime } = await shown(h);
+    const held = await send(h);
+    await held.cancel();
+    expect(await shown(h)).toMatchObject({ inFlight: 1, waiting: 0, virtualTime });
+  });
+});
+
+describe('a request in shadow', () => {
+  it('is no stream that its pool may end', async () => {
+    const scripted = new ScriptedPools();
+    const asked: (boolean | undefined)[] = [];
+    scripted.answer = ({ mustRun }) => {
+      asked.push(mustRun);
+      return { kind: 'dispatched', factors: FACTORS, nextAtMs: null };
+    };
+    const h = world({}, scripted);
+    await send(h);
+    h.policy = { ...h.policy, enforcement: 'shadow' };
+    await send(h);
+    expect(asked).toEqual([undefined, true]);
+  });
+});
+
+describe('a queue that one tenant has filled', () => {
+  it('lets in who has fewer there: the last of the other is told 429 queue_full, with what it waited, and is given all back', async () => {
+    const pools = [poolPolicy(poolSettings('chat', { maxWaiting: 2 }))];
+    const h = harness(policyOf([tenant('acme', LIMITS), tenant('beta')], { pools }), createMemoryStore());
+    await send(h);
+    const before = await remaining(h);
+    const first = await send(h);
+    const last = await send(h);
+    h.clock.advance(500);
+    const beta = await send(h, BUFFERED, chat(), { authorization: 'Bearer key-beta' });
+    expect([first.answered, last.answered, beta.answered]).toEqual([null, 429, null]);
+    const { headers, body } = last.answer;
+    expect(headers).toMatchObject({ 'x-tokenweir-wait-ms': '500' });
+    expect(body['tokenweir']).toMatchObject({ limit: 'queue_full', limitValue: 2, scope: { kind: 'pool', id: 'chat' } });
+    await first.cancel();
+    await pass(h, 200);
+    expect(await remaining(h)).toEqual(before);
+    expect(await pool(h)).toMatchObject({ waiting: 1, inFlight: 1 });
+  });
+});

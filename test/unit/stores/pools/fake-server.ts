@@ -1,0 +1,87 @@
+import type { Clock } from '../../../../src/lib/clock.js';
+import { CLAIM_MS } from '../../../../src/stores/pools/keeping.js';
+import type { Beat, LinkListener, PoolLink, Standing } from '../../../../src/stores/pools/link.js';
+import type { Batch, Request, Told } from '../../../../src/stores/pools/messages.js';
+
+const GONE_MS = 5_000;
+
+/** What the processors of one pool have in common, in memory: as a Redis would, by a clock of ours, and away when told so. */
+export class FakeServer {
+  /** Every call fails. */
+  isDown = false;
+  /** The processor that nothing reaches of what is told it. */
+  deaf: string | null = null;
+  #claim: { processor: string; epoch: number; untilMs: number } | null = null;
+  #epoch = 0;
+  #saved: string | null = null;
+  readonly #lived = new Map<string, number>();
+  readonly #listeners = new Map<string, LinkListener>();
+
+  constructor(private readonly clock: Clock) {}
+
+  get keeper(): string | null {
+    return this.#claim?.processor ?? null;
+  }
+
+  link(processor: string): PoolLink {
+    return {
+      beat: (beat) => this.#call(() => this.#beat(processor, beat)),
+      send: (batch) => this.#call(() => { this.#listeners.get(this.keeper ?? '')?.asked(copy(batch)); }),
+      tell: (epoch, batches) => this.#call(() => this.#tell(processor, epoch, batches)),
+      listen: (listener) => { this.#listeners.set(processor, listener); },
+      keep: () => undefined,
+      leave: (claim) => this.#call(() => {
+        this.#lived.delete(processor);
+        if (claim === null || !this.#keeps(processor, claim.epoch)) return;
+        this.#tell(processor, claim.epoch, claim.last);
+        this.#claim = null;
+      }),
+      close: () => undefined,
+    };
+  }
+
+  /** All that was known is lost. */
+  forget(): void {
+    this.#claim = null;
+    this.#saved = null;
+    this.#lived.clear();
+  }
+
+  async #call<T>(work: () => T): Promise<T> {
+    await Promise.resolve();
+    if (this.isDown) throw new Error('no connection');
+    return work();
+  }
+
+  #beat(processor: string, { epoch, claims, save }: Beat): Standing {
+    const nowMs = this.clock.nowMs();
+    let taken: Standing['taken'] = null;
+    if (epoch !== null && this.#keeps(processor, epoch)) {
+      this.#claim!.untilMs = nowMs + CLAIM_MS;
+      this.#saved = save ?? this.#saved;
+    } else if (claims && (this.#claim === null || this.#claim.processor === processor || nowMs >= this.#claim.untilMs)) {
+      if (this.#claim !== null && this.#claim.processor !== processor) this.#lived.delete(this.#claim.processor);
+      this.#claim = { processor, epoch: ++this.#epoch, untilMs: nowMs + CLAIM_MS };
+      taken = { saved: this.#saved };
+    }
+    this.#lived.set(processor, nowMs);
+    for (const [other, atMs] of this.#lived) if (nowMs - atMs > GONE_MS) this.#lived.delete(other);
+    const claim = this.#claim;
+    return { epoch: claim?.epoch ?? 0, keeper: claim?.processor ?? '', leftMs: Math.max(0, (claim?.untilMs ?? 0) - nowMs), processors: [...this.#lived.keys()], taken };
+  }
+
+  #keeps(processor: string, epoch: number): boolean {
+    return this.#claim?.processor === processor && this.#claim.epoch === epoch;
+  }
+
+  #tell(processor: string, epoch: number, batches: readonly (readonly [string, Batch<Told>])[]): boolean {
+    if (!this.#keeps(processor, epoch)) return false;
+    for (const [to, batch] of batches) if (to !== this.deaf) this.#listeners.get(to)?.told(copy(batch));
+    return true;
+  }
+}
+
+/** What travels is text. */
+function copy<Message extends Request | Told>(batch: Batch<Message>): Batch<Message> {
+  return structuredClone(batch);
+}
