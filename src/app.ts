@@ -1,5 +1,6 @@
 import { createAdmission, type Admission } from './admission/admission.js';
 import { PoolReadings } from './admission/pool-readings.js';
+import type { Health } from './admin/routes.js';
 import { createAdminServer, type AdminServer } from './admin/server.js';
 import { bucketsToShow, buildStatus, templateTenantsOf, type StatusDocument } from './admin/status.js';
 import { parseAddress } from './config/address.js';
@@ -70,8 +71,7 @@ export async function createApp({ config: initial, clock, log, version, newId, s
   const { server } = initial;
   const metrics = new Metrics({ version, processMetrics: true });
   const observer = createObserver({ metrics, log });
-  const owner = newId();
-  const shared = { clock, random: Math.random, owner };
+  const shared = { clock, random: Math.random, owner: newId() };
   const opened = given === undefined ? await openStore(initial.store, { ...shared, observer: createStoreObserver({ metrics, log }) }) : openedStore(given);
   const { store } = opened;
   const pools = givenPools === undefined ? openPools(initial.store, { ...shared, observer: createPoolsObserver({ metrics, log }) }) : keptHere(givenPools);
@@ -84,8 +84,7 @@ export async function createApp({ config: initial, clock, log, version, newId, s
     exactCounter: createExactCounter({ clock, onFault: (error) => observer.fault('exact_counting', error) }),
     observer,
     tracing: createTracing(version),
-    newId,
-    ...shared,
+    ...{ newId, ...shared },
   });
   const processor = createProcessor({ admission, clock, listen: server.extProc, tls: server.tls.extProc, maxBodyBytes: server.maxBodyBytes });
   const exporter = exporterOf(admission, initial, shared, metrics);
@@ -97,10 +96,7 @@ export async function createApp({ config: initial, clock, log, version, newId, s
     tls: server.tls.admin,
     token: initial.adminToken,
     clock,
-    health: () => {
-      const [alone, how] = [pools.away().length, initial.store.onFailure];
-      return { ready: phase === 'ready', draining: phase === 'draining', withoutStore: isAway() ? how : null, withoutKeeper: alone > 0 ? { pools: alone, how } : null };
-    },
+    health: () => healthOf(phase, isAway(), pools.away().length, initial.store.onFailure),
     metrics: () => metrics.text(),
     status,
     ledger: (limit) => store.recentEvents(limit),
@@ -137,6 +133,11 @@ export async function createApp({ config: initial, clock, log, version, newId, s
       return closing;
     },
   };
+}
+
+/** What probes are told. */
+function healthOf(phase: Phase, isAway: boolean, poolsAlone: number, how: Config['store']['onFailure']): Health {
+  return { ready: phase === 'ready', draining: phase === 'draining', withoutStore: isAway ? how : null, withoutKeeper: poolsAlone > 0 ? { pools: poolsAlone, how } : null };
 }
 
 type Shared = Pick<AppParts, 'clock'> & { readonly random: () => number; readonly owner: string };
