@@ -83,8 +83,7 @@ export async function createApp({ config: initial, clock, log, version, newId, s
     exactCounter: createExactCounter({ clock, onFault: (error) => observer.fault('exact_counting', error) }),
     observer,
     tracing: createTracing(version),
-    newId,
-    ...shared,
+    ...{ newId, ...shared },
   });
   const processor = createProcessor({ admission, clock, listen: server.extProc, tls: server.tls.extProc, maxBodyBytes: server.maxBodyBytes });
   const exporter = exporterOf(admission, initial, shared, metrics);

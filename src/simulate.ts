@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import type { SimulateCommand } from './cli.js';
 import { formatProblems, loadConfig, readBounded } from './config/load.js';
 import { pathText } from './config/problem.js';
+import { didYouMean, nearest } from './config/suggest.js';
 import { readYaml } from './config/yaml-source.js';
 import type { Policy, PoolPolicy } from './domain/policy.js';
 import { chart } from './sim/chart.js';
@@ -52,6 +53,7 @@ async function run(command: SimulateCommand, policies: readonly PolicyName[], ou
   const traceFile = command.trace ?? (given?.trace === undefined ? null : resolve(dirname(command.scenario!), given.trace.file));
   const trace = traceFile === null ? null : await readTraceFile(traceFile, given?.trace?.cacheTokens ?? 0);
   const pool = poolOf(policy, given?.pool, command.config);
+  if (given !== null) for (const warning of strangers(given, policy, command.scenario!)) err(`warning: ${warning}\n`);
   const scenario = given ?? scenarioOfTrace(traceFile!, trace!, pool);
   if (trace !== null) err(`${traceFile}: ${trace.rows.length} requests (${trace.format})${trace.passedOver > 0 ? `, ${trace.passedOver} lines passed over` : ''}\n`);
   const parts = { pool, parentsOf: (id: string) => parentsOf(policy, id), trace, seed: command.seed, speedUp: command.speedUp ?? 1, scale: command.scale };
@@ -76,6 +78,15 @@ function poolOf({ pools }: Policy, id: string | undefined, file: string): PoolPo
   const found = id === undefined && pools.length === 1 ? pools[0] : pools.find(({ settings }) => settings.id === id);
   if (found === undefined) throw new Unfit(id === undefined ? `${file} has several pools (${names}): the scenario has to name one (pool: …)` : `${file}: there is no pool "${id}"; there are: ${names}`);
   return found;
+}
+
+/** Sources of requests that no tenant of the configuration is named for: hardly meant, but they can be run. */
+function strangers(scenario: Scenario, { tenants }: Policy, file: string): string[] {
+  return scenario.tenants.flatMap(({ id, entitlement }, i) => {
+    const name = entitlement ?? id;
+    const field = `tenants[${i}].${entitlement === undefined ? 'id' : 'entitlement'}`;
+    return tenants.has(name) ? [] : [`${file}: ${field}: no tenant of the configuration is "${name}"${didYouMean(nearest(name, tenants.keys()))}; it counts as one without an entitlement`];
+  });
 }
 
 /** Nearest first. */

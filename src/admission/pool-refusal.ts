@@ -29,7 +29,7 @@ export function drainingRefusal(requestId: string): PlainRefusal {
 
 function limited(settings: PoolSettings, demand: PoolDemand, refused: PoolRefused, limit: LimitRefusal['limit'] & PoolRefusalReason, requestId: string): LimitRefusal {
   const { unit, ...amounts } = limit === 'queue_full' ? queueAmounts(settings, refused) : roomAmounts(settings, demand);
-  const message = `${whyLimited(limit, settings, refused)}; ${amounts.needed} ${unit} needed of ${amounts.limitValue}; retry in about ${seconds(refused.neededWaitMs)} s`;
+  const message = `${whyLimited(limit, settings, refused)}; ${amounts.needed} of ${amounts.limitValue} ${unit} needed; retry in about ${seconds(refused.neededWaitMs)} s`;
   return { kind: 'limited', requestId, message, limit, scope: { kind: 'pool', id: settings.id }, ...amounts, retryAfterMs: refused.neededWaitMs, exact: false };
 }
 

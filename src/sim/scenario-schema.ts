@@ -77,6 +77,17 @@ const changes = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('told'), atSeconds: notNegative, factor: notNegative }),
 ]);
 
+const kindsOf = (options: readonly { readonly shape: { readonly kind: { readonly value: string } } }[]): readonly string[] => options.map(({ shape }) => shape.kind.value);
+
+/** The kinds that a field may have, for messages. */
+export const SCENARIO_KINDS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['arrivals', kindsOf(arrivals.options)],
+  ['prompt', kindsOf(lengths.options)],
+  ['output', kindsOf(lengths.options)],
+  ['engine', kindsOf(engine.options)],
+  ['changes', kindsOf(changes.options)],
+]);
+
 const share = z.number().gt(0).max(1);
 
 /** A scenario as it is written. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { scenarioSchema, type Scenario } from './scenario-schema.js';
+import { SCENARIO_KINDS, scenarioSchema, type Scenario } from './scenario-schema.js';
 
 export type { Scenario } from './scenario-schema.js';
 
@@ -18,7 +18,7 @@ const NAMES: Readonly<Record<string, string>> = { object: 'a mapping', array: 'a
 export function checkScenario(raw: unknown): { readonly scenario: Scenario | null; readonly findings: readonly ScenarioFinding[] } {
   const result = scenarioSchema.safeParse(raw, { error: messageOf });
   if (!result.success) return { scenario: null, findings: result.error.issues.flatMap(findingsOf) };
-  const findings = [...repeatedTenants(result.data), ...missingTrace(result.data), ...changedNodes(result.data)];
+  const findings = [...repeatedTenants(result.data), ...missingTrace(result.data), ...changedNodes(result.data), ...longWarmup(result.data)];
   return { scenario: findings.length === 0 ? result.data : null, findings };
 }
 
@@ -28,8 +28,6 @@ function messageOf(issue: z.core.$ZodRawIssue): string {
       return issue.input === undefined ? 'is required' : `must be ${NAMES[issue.expected] ?? issue.expected}`;
     case 'invalid_value':
       return `must be one of ${issue.values.map(String).join(', ')}`;
-    case 'invalid_union':
-      return 'must have a kind that is known here (see docs/simulate.md)';
     case 'too_small':
       return issue.origin === 'array' ? `must have at least ${issue.minimum}` : `must be ${issue.inclusive ? 'at least' : 'above'} ${issue.minimum}`;
     case 'too_big':
@@ -42,7 +40,14 @@ function messageOf(issue: z.core.$ZodRawIssue): string {
 function findingsOf(issue: Issue): ScenarioFinding[] {
   const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ path: [...path, key], message: 'unknown key', at: 'key' }));
-  return [{ path, message: issue.message, at: 'value' }];
+  return [{ path, message: issue.code === 'invalid_union' ? messageOfUnion(path) : issue.message, at: 'value' }];
+}
+
+/** Kinds belong to the field that has them; in a list, to the list. Else it is `processors.bias`. */
+function messageOfUnion(path: ScenarioFinding['path']): string {
+  const field = path.slice(0, -1).findLast((part) => typeof part === 'string');
+  const kinds = path.at(-1) === 'kind' ? SCENARIO_KINDS.get(String(field)) : undefined;
+  return kinds === undefined ? 'must be a number above 0, or a list of such numbers' : `must be one of ${kinds.join(', ')}`;
 }
 
 function repeatedTenants({ tenants }: Scenario): ScenarioFinding[] {
@@ -59,6 +64,11 @@ function missingTrace({ tenants, trace, durationSeconds }: Scenario): ScenarioFi
   if (at >= 0 && trace === undefined) return [{ path: ['tenants', at, 'arrivals'], message: 'needs a trace (trace.file, or --trace)', at: 'value' }];
   if (durationSeconds === undefined && trace === undefined) return [{ path: [], message: 'durationSeconds is required without a trace', at: 'value' }];
   return [];
+}
+
+function longWarmup({ warmupSeconds, durationSeconds }: Scenario): ScenarioFinding[] {
+  if (durationSeconds === undefined || warmupSeconds < durationSeconds) return [];
+  return [{ path: ['warmupSeconds'], message: `must be less than durationSeconds (${durationSeconds}): nothing would be counted`, at: 'value' }];
 }
 
 function changedNodes({ changes, engine }: Scenario): ScenarioFinding[] {

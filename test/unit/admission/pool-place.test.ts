@@ -62,7 +62,7 @@ describe('what the client of a refused request is told', () => {
   it('how long it waited, what it would have needed, and by which bound', () => {
     expect(told({ capacity: { ...UNBOUNDED, slots: 8, tokensPerSecond: 100 } })).toEqual({
       kind: 'limited', requestId: 'id', limit: 'queue_timeout', scope: { kind: 'pool', id: 'chat' }, limitValue: 8, used: 8, needed: 2, retryAfterMs: 12_340, exact: false,
-      message: 'pool chat had no room within the 10 s that this request waited: it would have needed about 22.4 s; 2 slots needed of 8; retry in about 12.4 s',
+      message: 'pool chat had no room within the 10 s that this request waited: it would have needed about 22.4 s; 2 of 8 slots needed; retry in about 12.4 s',
     });
     expect(told({ capacity: { ...UNBOUNDED, tokensPerSecond: 100 } })).toMatchObject({ limitValue: 100, used: 100, needed: 40 });
     expect(told({ capacity: { ...UNBOUNDED, kvBytes: 10_000 } })).toMatchObject({ limitValue: 10_000, needed: 9_000 });

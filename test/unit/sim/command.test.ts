@@ -99,6 +99,12 @@ describe('simulate', () => {
     expect((await run('--scenario', path)).err).toMatch(/^.*bad\.yaml:\d+:\d+ not valid YAML/);
   });
 
+  it('warns of a source that no tenant is named for, and runs it', async () => {
+    await writeFile(join(dir, 'typo.yaml'), SCENARIO.replace('id: night', 'id: nigt'));
+    const { code, err } = await run('--scenario', join(dir, 'typo.yaml'));
+    expect([code, err]).toEqual([0, `warning: ${join(dir, 'typo.yaml')}: tenants[1].id: no tenant of the configuration is "nigt" (did you mean "night"?); it counts as one without an entitlement\n`]);
+  });
+
   it.each([
     [['--scenario', 'none.yaml'], 1, 'none.yaml: this file does not exist'],
     [['--trace', 'none.csv'], 1, 'none.csv: cannot be read (ENOENT)'],

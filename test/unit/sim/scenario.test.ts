@@ -50,16 +50,20 @@ describe('a scenario', () => {
 
   it('says what is wrong, and where', () => {
     expect(problems({ durationSeconds: 0, tenants: [] })).toEqual(['durationSeconds: must be above 0', 'tenants: must have at least 1']);
-    expect(problems({ durationSeconds: 1, tenants: [{ id: 'a', arrivals: { kind: 'poison', perSecond: 1 } }] })).toEqual(['tenants.0.arrivals.kind: must have a kind that is known here (see docs/simulate.md)']);
+    expect(problems({ durationSeconds: 1, tenants: [{ id: 'a', arrivals: { kind: 'poison', perSecond: 1 } }] })).toEqual(['tenants.0.arrivals.kind: must be one of poisson, regular, bursts, closed, trace']);
     expect(problems({ durationSeconds: 1, tenants: [{ id: 'a', arrivals: { kind: 'poisson', perSecond: '1' } }] })).toEqual(['tenants.0.arrivals.perSecond: must be a number']);
     expect(problems({ durationSeconds: 1, tenant: 1, tenants: [{ id: 'a', arrivals: POISSON, prompts: 1 }] })).toEqual(['tenants.0.prompts (key): unknown key', 'tenant (key): unknown key']);
     expect(problems({ durationSeconds: 1, tenants: [{ arrivals: POISSON, work: 'hard' }] })).toEqual(['tenants.0.id: is required', 'tenants.0.work: must be one of interactive, background']);
     expect(problems(null)).toEqual([': must be a mapping']);
+    const tenants = [{ id: 'a', arrivals: POISSON }];
+    expect(problems({ durationSeconds: 1, tenants, changes: [{ kind: 'loss', atSeconds: 1 }] })).toEqual(['changes.0.kind: must be one of lost, slots, told']);
+    expect(problems({ durationSeconds: 1, tenants, processors: { bias: 'x' } })).toEqual(['processors.bias: must be a number above 0, or a list of such numbers']);
   });
 
   it('must fit together', () => {
     const tenants = [{ id: 'a', arrivals: POISSON }];
     expect(problems({ tenants })).toEqual([': durationSeconds is required without a trace']);
+    expect(problems({ durationSeconds: 60, warmupSeconds: 60, tenants })).toEqual(['warmupSeconds: must be less than durationSeconds (60): nothing would be counted']);
     expect(problems({ durationSeconds: 1, tenants: [...tenants, ...tenants] })[0]).toMatch(/^tenants\.1\.id: this tenant stands here twice/);
     expect(problems({ durationSeconds: 1, tenants: [{ id: 'a', arrivals: { kind: 'trace' } }] })[0]).toMatch(/^tenants\.0\.arrivals: needs a trace/);
     expect(problems({ durationSeconds: 1, tenants, engine: { kind: 'batching', nodes: 2 }, changes: [{ kind: 'lost', atSeconds: 1, node: 2 }] })).toEqual(['changes.0.node: there are 2 nodes, counted from 0']);
