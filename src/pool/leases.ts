@@ -14,8 +14,6 @@ export const CLAIM_MS = 2_000;
 /** Ended leases beyond so many are forgotten, the oldest first. */
 const MAX_ENDED = 10_000;
 const FORGOTTEN_A_CALL = 4;
-/** So many leases of owners that are silent are looked at when one of them let a grant lie. */
-const MAX_SILENT = 1_000;
 /** The most by which one call moves the store clock on. */
 const MAX_STEP_MS = 1_000;
 
@@ -40,21 +38,9 @@ export function expire(s: PoolState): void {
     rebook(s, next.item, 0);
     refundRequest(s);
     endRunning(s, next.item, 'unclaimed');
-    dropSilentWaiters(s, next.item.owner);
   }
   for (let next = s.alive.first(); next !== null && s.clockMs - next.key >= LEASE_MS; next = s.alive.first()) reap(s, next.item);
   forget(s);
-}
-
-/**
- * Who does not take up a grant, and gives no other sign of life, is dead to the queue: its waiters would each take what becomes free for as
- * long as a grant may lie. Its streams are given the whole lease time.
- */
-function dropSilentWaiters(s: PoolState, owner: string): void {
-  for (const lease of s.alive.smallest(MAX_SILENT)) {
-    if (s.clockMs - lease.alive.key < CLAIM_MS) return;
-    if (lease.owner === owner && lease.state === 'waiting') refuseWaiter(s, lease, 'queue_timeout');
-  }
 }
 
 /** Its owner is dead: it waits no more, or is settled at what it told last. */

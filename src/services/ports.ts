@@ -1,22 +1,23 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Asks the system for free TCP ports on loopback, all different. They are free now; nobody else gets them at once. */
+/** Below what systems give to outgoing connections: there, one of these may take a port between its choice and its use. */
+const FIRST_PORT = 12_000;
+const LAST_PORT = 32_000;
+const MAX_TRIES = 1_000;
+
+const given = new Set<number>();
+
+/** Finds free TCP ports on loopback, all different, and given to nobody else in this process. They are free now; that somebody else takes one at once is unlikely. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve, reject) => {
-          server.once('error', reject);
-          server.listen(0, '127.0.0.1', () => {
-            const address = server.address();
-            if (address === null || typeof address === 'string') reject(new Error('no port was given'));
-            else resolve(address.port);
-          });
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  const ports: number[] = [];
+  for (let tries = 0; ports.length < count; tries++) {
+    if (tries === MAX_TRIES) throw new Error(`no ${count} free ports between ${FIRST_PORT} and ${LAST_PORT}`);
+    const port = randomInt(FIRST_PORT, LAST_PORT);
+    if (given.has(port) || !(await isFree(port))) continue;
+    given.add(port);
+    ports.push(port);
+  }
   return ports;
 }
 
@@ -24,4 +25,12 @@ export async function freePorts(count: number): Promise<number[]> {
 export async function freePort(): Promise<number> {
   const [port] = await freePorts(1);
   return port!;
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => { resolve(false); });
+    server.listen(port, '127.0.0.1', () => server.close(() => { resolve(true); }));
+  });
 }

@@ -54,19 +54,6 @@ export function describePoolLifetimes(makeStore: MakePools): void {
     expect(await on.events(1)).toEqual(['granted f']);
   });
 
-  test('an owner that lets a grant lie and is silent waits no more; one that lives keeps its places', async () => {
-    await on.fill(['a', 'b', 'c', 'd']);
-    await on.queue(['e', 'f', 'g'], { owner: 'p2', maxWaitMs: 60_000 });
-    await on.queue(['h'], { maxWaitMs: 60_000, at: 1 });
-    await on.settle('a', 100, 10);
-    expect(await on.events(1)).toEqual(['granted e']);
-    await on.renew(['g', 'h'], { owner: 'p2', at: 1_000 });
-    await on.renew(['h'], { at: 1_000 });
-    await on.tick(1_500);
-    await on.tick(2_010);
-    expect((await on.events(2)).sort()).toEqual(['granted g', 'queue_timeout f']);
-  });
-
   test('a grant is taken up by the first renewal of one that runs', async () => {
     await on.fill(['a', 'b', 'c', 'd']);
     await on.queue(['e'], { maxWaitMs: 60_000 });
