@@ -134,7 +134,8 @@ describe('a pool over Redis', () => {
     const log = await finish(workers);
     expect(log.count('decided away')).toBeGreaterThan(0);
     const served = log.all.filter(([what, , atMs]) => what === 'start' && atMs > frozenMs + 4_000 && atMs < thawedMs).length;
-    expect(served, 'most of what fits is served meanwhile').toBeGreaterThan(200);
+    // Shares are of three, or of four where one had not yet heard of the others: then two thirds of the slots are used.
+    expect(served, 'most of what fits is served meanwhile').toBeGreaterThan(150);
     expect(log.most(frozenMs, thawedMs)).toBeLessThanOrEqual(SLOTS + SHARES);
     expect(log.most(thawedMs + 3_000, Infinity)).toBeLessThanOrEqual(SLOTS);
   });
