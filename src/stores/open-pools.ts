@@ -3,7 +3,7 @@ import type { RedisAddress, StoreSettings } from '../domain/store-settings.js';
 import type { Clock } from '../lib/clock.js';
 import { connectStore, type StoreConnection } from './connect/connect.js';
 import { createMemoryPools } from './memory-pools.js';
-import type { PoolsObserver } from './pools/parts.js';
+import type { PoolsObserver } from '../domain/pools-observer.js';
 import { createRedisPools } from './pools/redis-pools.js';
 
 export interface PoolPorts {

@@ -1,21 +1,9 @@
-import type { OnStoreFailure } from '../domain/store-settings.js';
+import type { PoolsObserver } from '../domain/pools-observer.js';
 import type { Log } from './log.js';
 import type { Metrics } from './metrics.js';
 
-/** What happens between the processors that share pools. */
-export interface PoolsTold {
-  poolUsed(poolId: string): void;
-  keeperBegan(poolId: string): void;
-  keeperReady(poolId: string, gatheredMs: number): void;
-  keeperEnded(poolId: string): void;
-  poolAway(poolId: string): void;
-  poolBack(poolId: string, awayMs: number): void;
-  poolDecidedAway(poolId: string, how: OnStoreFailure): void;
-  poolFault(poolId: string, error: unknown): void;
-}
-
-/** Turns that into metrics and log lines. Changes are logged, single requests and calls are counted. */
-export function createPoolsObserver({ metrics, log }: { readonly metrics: Metrics; readonly log: Log }): PoolsTold {
+/** Turns what happens between processors into metrics and log lines. Changes are logged, single requests and calls are counted. */
+export function createPoolsObserver({ metrics, log }: { readonly metrics: Metrics; readonly log: Log }): PoolsObserver {
   return {
     poolUsed: (pool) => {
       metrics.poolUsed(pool);

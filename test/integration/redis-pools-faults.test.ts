@@ -134,8 +134,8 @@ describe('a pool over Redis', () => {
     const log = await finish(workers);
     expect(log.count('decided away')).toBeGreaterThan(0);
     const served = log.all.filter(([what, , atMs]) => what === 'start' && atMs > frozenMs + 4_000 && atMs < thawedMs).length;
-    // Shares are of three, or of four where one had not yet heard of the others: then two thirds of the slots are used.
-    expect(served, 'most of what fits is served meanwhile').toBeGreaterThan(150);
+    // Only who asks notices: a processor all of whose requests wait already, as the keeper's may, goes on waiting. One share at least is served (30 a second).
+    expect(served, 'a share at least is served meanwhile').toBeGreaterThan(150);
     expect(log.most(frozenMs, thawedMs)).toBeLessThanOrEqual(SLOTS + SHARES);
     expect(log.most(thawedMs + 3_000, Infinity)).toBeLessThanOrEqual(SLOTS);
   });

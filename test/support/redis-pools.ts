@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import type { PoolAsk, PoolStore } from '../../src/domain/pool.js';
 import { systemClock } from '../../src/lib/clock.js';
-import type { PoolsObserver } from '../../src/stores/pools/parts.js';
+import type { PoolsObserver } from '../../src/domain/pools-observer.js';
 import { createRedisPools, type RedisPoolsOptions } from '../../src/stores/pools/redis-pools.js';
 import type { SharedPools } from '../../src/stores/pools/shared-pools.js';
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { OnStoreFailure } from '../../../../src/domain/store-settings.js';
 import type { PoolAnswer, PoolEvent } from '../../../../src/domain/pool.js';
 import { VirtualClock } from '../../../../src/lib/virtual-clock.js';
-import type { PoolsObserver } from '../../../../src/stores/pools/parts.js';
+import type { PoolsObserver } from '../../../../src/domain/pools-observer.js';
 import { createSharedPools, type SharedPools } from '../../../../src/stores/pools/shared-pools.js';
 import { ask, pool, T0, type AskParts } from '../../../conformance/pool-builders.js';
 import { settled } from '../../../support/harness.js';
