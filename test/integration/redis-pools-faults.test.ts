@@ -102,8 +102,9 @@ describe('a pool over Redis', () => {
     const stopped = await keeper();
     stopped.signal('SIGSTOP');
     await delay(5_000);
-    stopped.signal('SIGCONT');
+    // Before the signal: it may be quicker than this process.
     const resumedMs = nowMs();
+    stopped.signal('SIGCONT');
     await delay(2_000);
     const log = await finish(workers);
     const readyMs = firstAfter(log, 'ready', stoppedMs);
@@ -115,12 +116,12 @@ describe('a pool over Redis', () => {
   });
 
   test('a server that comes back empty: the leases are told again', async () => {
-    await startLoad();
+    const goneMs = await startLoad();
     await server.restart({ keepData: false });
     const backMs = nowMs();
     await delay(4_000);
     const log = await finish(workers);
-    expect(firstAfter(log, 'ready', backMs) - backMs).toBeLessThan(3_000);
+    expect(firstAfter(log, 'ready', goneMs) - backMs).toBeLessThan(3_000);
     expect(log.most(backMs + 3_500, Infinity)).toBeLessThanOrEqual(SLOTS);
   });
 
@@ -134,8 +135,8 @@ describe('a pool over Redis', () => {
     const log = await finish(workers);
     expect(log.count('decided away')).toBeGreaterThan(0);
     const served = log.all.filter(([what, , atMs]) => what === 'start' && atMs > frozenMs + 4_000 && atMs < thawedMs).length;
-    // Only who asks notices: a processor all of whose requests wait already, as the keeper's may, goes on waiting. One share at least is served (30 a second).
-    expect(served, 'a share at least is served meanwhile').toBeGreaterThan(150);
+    // Nine places of 100 ms each: 540 in six seconds. Also those are served that waited when it began.
+    expect(served, 'most of what fits is served meanwhile').toBeGreaterThan(350);
     expect(log.most(frozenMs, thawedMs)).toBeLessThanOrEqual(SLOTS + SHARES);
     expect(log.most(thawedMs + 3_000, Infinity)).toBeLessThanOrEqual(SLOTS);
   });

@@ -18,7 +18,8 @@ export interface BeatParts {
   readonly beat: () => Beat;
   readonly onStanding: (standing: Standing, askedMs: number) => void;
   readonly onFault: (error: unknown) => void;
-  readonly after: () => void;
+  /** After each beat, and now and then while one has no answer. */
+  readonly look: () => void;
   /** What the pause depends on; null: no more beats until `soon` is called. */
   readonly rest: () => { readonly isKeeper: boolean; readonly isAway: boolean } | null;
 }
@@ -63,7 +64,7 @@ export class Beats {
   }
 
   async #beat(): Promise<void> {
-    const { clock, link, beat, onStanding, onFault, after } = this.parts;
+    const { clock, link, beat, onStanding, onFault, look } = this.parts;
     this.#isBeating = true;
     this.#again = false;
     this.#cancelTimer = null;
@@ -71,6 +72,7 @@ export class Beats {
     const askedMs = clock.nowMs();
     this.#lastMs = askedMs;
     this.#leftMs = Infinity;
+    const endLooking = this.#lookMeanwhile();
     try {
       const standing = await link.beat(beat());
       this.#leftMs = standing.leftMs;
@@ -78,10 +80,22 @@ export class Beats {
     } catch (error) {
       onFault(error);
     }
+    endLooking();
     this.#isBeating = false;
     if (this.#stopped) return;
-    after();
+    look();
     this.#next();
+  }
+
+  #lookMeanwhile(): CancelTimer {
+    const { clock, look } = this.parts;
+    const again = (): CancelTimer => clock.after(LOOKING_MS, () => {
+      if (this.#stopped) return;
+      look();
+      cancelTimer = again();
+    });
+    let cancelTimer = again();
+    return () => { cancelTimer(); };
   }
 
   #next(): void {

@@ -2,8 +2,9 @@ import type { PoolAnswer, PoolAsk, PoolEnded, PoolRenewal, PoolSettings, PoolSna
 import type { OwnedEvent } from '../../pool/scheduler.js';
 import { Alone } from './alone.js';
 import { Beats } from './beats.js';
-import { AGAIN_MS, BACKGROUND_MS, FAILURES, IDLE_MS, MAX_CALLS, OVERDUE_MS, SHARE_WAITERS_MS } from './bounds.js';
+import { AGAIN_MS, BACKGROUND_MS, IDLE_MS, MAX_CALLS, OVERDUE_MS } from './bounds.js';
 import { Calls, type Decided } from './calls.js';
+import { Contact } from './contact.js';
 import { Keeping } from './keeping.js';
 import { AskLine } from './lines.js';
 import type { Standing } from './link.js';
@@ -23,6 +24,7 @@ export class Member {
   readonly #line: AskLine;
   readonly #beats: Beats;
   readonly #alone: Alone;
+  readonly #contact: Contact;
   #keeping: Keeping | null = null;
   /** Of the keeper that is followed; null: none is known. */
   #epoch: number | null = null;
@@ -32,8 +34,6 @@ export class Member {
   /** Number of the latest full registration, and of the latest batch that was heard. */
   #registration = 0;
   #heard = 0;
-  #failures = 0;
-  #awaySinceMs: number | null = null;
   #followedMs = -Infinity;
   #usedMs: number;
   #latestMs = 0;
@@ -41,7 +41,7 @@ export class Member {
 
   /** Whether no keeper answers. */
   get isAway(): boolean {
-    return this.#awaySinceMs !== null;
+    return this.#contact.isAway;
   }
 
   constructor(private readonly parts: MemberParts) {
@@ -49,6 +49,7 @@ export class Member {
     const onFault = (error: unknown): void => { parts.observer.poolFault(parts.poolId, error); };
     this.#usedMs = clock.nowMs();
     this.#calls = new Calls(clock, MAX_CALLS);
+    this.#contact = new Contact(clock);
     this.#alone = new Alone({
       ...{ ...parts, leases: this.#leases, nowMs: () => this.#now(this.#latestMs), processors: () => this.#processors.length },
       onEvents: (events) => { this.#hearShare(events); },
@@ -62,7 +63,7 @@ export class Member {
       beat: () => ({ epoch: this.#keeping?.epoch ?? null, claims: !this.#closing, save: this.#keeping?.save() ?? null }),
       onStanding: (standing, askedMs) => { this.#stand(standing, askedMs); },
       rest: () => this.#rest(),
-      after: () => { this.#look(); },
+      look: () => { this.#look(); },
     });
     link.listen({
       told: (batch) => { this.#hearTold(batch); },
@@ -79,11 +80,9 @@ export class Member {
     const lease = this.#leases.begin(ask, nowMs);
     if (this.isAway && lease.state === 'asking') return this.#decideAway(lease);
     const reply = await this.#call((seq) => ({ kind: 'ask', seq, ask, nowMs }), this.parts.timeoutMs);
-    if (reply === undefined) {
-      this.#timedOut();
-      return this.#decideAway(lease);
-    }
-    return reply as PoolAnswer;
+    if (reply !== undefined) return reply as PoolAnswer;
+    if (this.#contact.unanswered()) this.#goAway();
+    return this.#decideAway(lease);
   }
 
   async settle(leaseId: string, work: number, nowMs: number): Promise<PoolEnded> {
@@ -181,9 +180,8 @@ export class Member {
     else this.#leases.forget(lease.ask.leaseId);
   }
 
-  #timedOut(): void {
-    if (++this.#failures < FAILURES || this.isAway) return;
-    this.#awaySinceMs = this.parts.clock.nowMs();
+  #goAway(): void {
+    this.#isBehind = true;
     this.parts.observer.poolAway(this.parts.poolId);
     this.#beats.soon(0);
   }
@@ -217,6 +215,7 @@ export class Member {
   #stand(standing: Standing, askedMs: number): void {
     const { processor } = this.parts;
     this.#processors = standing.processors;
+    this.#contact.heard();
     const own = this.#keeping;
     if (standing.keeper === processor && own?.epoch === standing.epoch) {
       own.renewed(askedMs);
@@ -226,7 +225,7 @@ export class Member {
       else this.#beats.soon(0);
     } else {
       this.#stopKeeping();
-      const isDue = this.#awaySinceMs !== null && this.parts.clock.nowMs() - this.#followedMs >= AGAIN_MS;
+      const isDue = this.isAway && this.parts.clock.nowMs() - this.#followedMs >= AGAIN_MS;
       if (this.#epoch !== standing.epoch || this.#isBehind || isDue) this.#follow(standing.epoch);
     }
   }
@@ -275,6 +274,7 @@ export class Member {
 
   #hearTold({ epoch, n, list }: Batch<Told>): void {
     if (this.#epoch === null || epoch < this.#epoch || this.#closing) return;
+    this.#contact.heard();
     if (epoch > this.#epoch) {
       this.#stopKeeping();
       this.#follow(epoch);
@@ -305,7 +305,7 @@ export class Member {
   }
 
   #hearReply(seq: number, reply: Reply): void {
-    this.#failures = 0;
+    this.#contact.answered();
     const answered = this.#calls.answered(seq, reply);
     if (answered === undefined) return;
     const { request, isLate } = answered;
@@ -334,14 +334,12 @@ export class Member {
 
   /** The keeper knows all: what the share decided is its own from now on. */
   #comeHome(): void {
-    this.#failures = 0;
     const mine = [...this.#leases.values()].filter(({ inShare }) => inShare);
     this.#register(mine.filter(({ state }) => state !== 'ends'), null);
     for (const lease of mine) lease.inShare = false;
     this.#alone.stop();
-    if (this.#awaySinceMs === null) return;
-    this.parts.observer.poolBack(this.parts.poolId, this.parts.clock.nowMs() - this.#awaySinceMs);
-    this.#awaySinceMs = null;
+    const awayMs = this.#contact.found();
+    if (awayMs !== null) this.parts.observer.poolBack(this.parts.poolId, awayMs);
   }
 
   /** The keeper gave them up, and they live: those that wait, and those that surely run. */
@@ -350,20 +348,20 @@ export class Member {
     this.#register(leases.filter((lease): lease is OwnLease => lease?.state === 'waiting' || (lease?.state === 'running' && lease.work + lease.kvBytes > 0)), null);
   }
 
-  /** After each beat: what hangs on time alone. */
+  /** After each beat, and while one has no answer: what hangs on time alone. */
   #look(): void {
     const nowMs = this.parts.clock.nowMs();
     if (this.parts.time === 'caller') return;
-    const isAlone = this.#awaySinceMs !== null && nowMs - this.#awaySinceMs >= SHARE_WAITERS_MS;
+    if (this.#contact.look()) this.#goAway();
     const waiters: OwnLease[] = [];
     for (const lease of [...this.#leases.values()]) {
       if (lease.state !== 'waiting' || lease.inShare) continue;
       if (nowMs - lease.askedMs >= lease.ask.maxWaitMs + OVERDUE_MS) this.#giveUp(lease, nowMs);
       else waiters.push(lease);
     }
-    if (isAlone) this.#alone.adoptWaiters(waiters);
+    if (this.#contact.isAlone) this.#alone.adoptWaiters(waiters);
     // The next beat brings it home.
-    else if (this.#alone.hasDecided && this.#awaySinceMs === null && nowMs - this.#followedMs >= AGAIN_MS) this.#isBehind = true;
+    else if (this.#alone.hasDecided && !this.isAway && nowMs - this.#followedMs >= AGAIN_MS) this.#isBehind = true;
   }
 
   #giveUp({ ask, askedMs }: OwnLease, nowMs: number): void {
@@ -374,7 +372,7 @@ export class Member {
   /** How the next beat is timed; null: this processor does not use the pool, and leaves it. One that decides alone looks on for a keeper. */
   #rest(): { readonly isKeeper: boolean; readonly isAway: boolean } | null {
     if (this.#leases.size > 0 || this.#calls.size > 0 || (this.#keeping?.leases ?? 0) > 0) this.#usedMs = this.parts.clock.nowMs();
-    if (this.isAway || this.parts.clock.nowMs() - this.#usedMs < IDLE_MS) return { isKeeper: this.#keeping !== null, isAway: this.#awaySinceMs !== null || this.#isBehind };
+    if (this.isAway || this.parts.clock.nowMs() - this.#usedMs < IDLE_MS) return { isKeeper: this.#keeping !== null, isAway: this.isAway || this.#isBehind };
     void this.#leave();
     return null;
   }

@@ -4,11 +4,16 @@ import type { Beat, LinkListener, PoolLink, Standing } from '../../../../src/sto
 import type { Batch, Request, Told } from '../../../../src/stores/pools/messages.js';
 
 const GONE_MS = 5_000;
+/** A client waits so long for an answer. */
+const COMMAND_MS = 2_000;
+const LOOK_MS = 50;
 
 /** What the processors of one pool have in common, in memory: as a Redis would, by a clock of ours, and away when told so. */
 export class FakeServer {
   /** Every call fails. */
   isDown = false;
+  /** Every call is answered by nothing, until its client gives up. */
+  isFrozen = false;
   /** The processor that nothing reaches of what is told it. */
   deaf: string | null = null;
   #claim: { processor: string; epoch: number; untilMs: number } | null = null;
@@ -49,6 +54,9 @@ export class FakeServer {
 
   async #call<T>(work: () => T): Promise<T> {
     await Promise.resolve();
+    const untilMs = this.clock.nowMs() + COMMAND_MS;
+    while (this.isFrozen && this.clock.nowMs() < untilMs) await new Promise<void>((resume) => { this.clock.after(LOOK_MS, resume); });
+    if (this.isFrozen) throw new Error('no answer');
     if (this.isDown) throw new Error('no connection');
     return work();
   }

@@ -3,6 +3,7 @@ import type { OnStoreFailure } from '../../../../src/domain/store-settings.js';
 import type { PoolAnswer, PoolEvent } from '../../../../src/domain/pool.js';
 import { VirtualClock } from '../../../../src/lib/virtual-clock.js';
 import type { PoolsObserver } from '../../../../src/domain/pools-observer.js';
+import { Contact } from '../../../../src/stores/pools/contact.js';
 import { createSharedPools, type SharedPools } from '../../../../src/stores/pools/shared-pools.js';
 import { ask, pool, T0, type AskParts } from '../../../conformance/pool-builders.js';
 import { settled } from '../../../support/harness.js';
@@ -66,7 +67,7 @@ async function world(mode: OnStoreFailure) {
   await during(p2.tick(pool(), T0));
   expect(server.keeper).toBe('p1');
   ends.push(async () => {
-    server.isDown = false;
+    server.isDown = server.isFrozen = false;
     const closed = Promise.all([p1.close(), p2.close()]);
     await pass(500);
     await closed;
@@ -173,6 +174,63 @@ describe('a pool without a keeper, with onStoreFailure: open', () => {
     w.server.isDown = false;
     await w.live([], 3_000);
     expect(await w.inFlight()).toBe(0);
+  });
+});
+
+describe('a processor all of whose requests wait, over a server that stands still', () => {
+  it('asks nothing, and notices all the same: follower and keeper serve theirs from the share, and come home', async () => {
+    const w = await world('local');
+    for (const id of ['a1', 'a2']) expect(await w.asks(id, {}, w.p1)).toMatchObject({ kind: 'dispatched' });
+    for (const id of ['b1', 'b2']) expect(await w.asks(id)).toMatchObject({ kind: 'dispatched' });
+    expect(await w.asks('a3', { maxWaitMs: 60_000 }, w.p1)).toMatchObject({ kind: 'waiting' });
+    expect(await w.asks('b3', { maxWaitMs: 60_000 })).toMatchObject({ kind: 'waiting' });
+    // Until both have heard of each other.
+    await w.pass(1_000);
+    const frozenMs = w.clock.nowMs();
+    w.server.isFrozen = true;
+    while (w.told.length < 2) await w.pass(25);
+    expect(w.clock.nowMs() - frozenMs).toBeLessThan(2_500);
+    expect(w.told.sort()).toEqual(['p1 alone', 'p2 alone']);
+    await w.pass(1_000);
+    expect(w.events, 'each has two of the four places, and both run').toEqual([]);
+    void w.p1.settle('pool', 'a1', 100, w.clock.nowMs());
+    void w.p2.settle('pool', 'b1', 100, w.clock.nowMs());
+    await w.pass(25);
+    expect(w.events.sort()).toEqual(['granted a3', 'granted b3']);
+    w.server.isFrozen = false;
+    await w.live(['b2', 'b3'], 4_000);
+    expect([w.p1.away(), w.p2.away()]).toEqual([[], []]);
+    expect(await w.inFlight()).toBe(4);
+  });
+
+  it('a blink is nothing', async () => {
+    const w = await world('local');
+    for (const id of ['b1', 'b2', 'b3', 'b4']) await w.asks(id);
+    await w.asks('b5', { maxWaitMs: 60_000 });
+    w.server.isFrozen = true;
+    await w.pass(900);
+    w.server.isFrozen = false;
+    await w.live(['b1', 'b2', 'b3', 'b4', 'b5'], 4_000);
+    expect([w.told, w.events]).toEqual([[], []]);
+  });
+});
+
+describe('contact', () => {
+  it('is lost by two seconds of silence, not by five that the process stood still', () => {
+    const clock = new VirtualClock();
+    const contact = new Contact(clock);
+    clock.advance(5_000);
+    expect([contact.look(), contact.isAway]).toEqual([false, false]);
+    contact.heard();
+    for (let passed = 0; passed < 1_800; passed += 200) {
+      clock.advance(200);
+      expect(contact.look()).toBe(false);
+    }
+    clock.advance(200);
+    expect([contact.look(), contact.isAway, contact.isAlone]).toEqual([true, true, false]);
+    clock.advance(500);
+    expect([contact.look(), contact.isAlone]).toEqual([false, true]);
+    expect([contact.found(), contact.isAway]).toEqual([500, false]);
   });
 });
 
