@@ -13,13 +13,12 @@ const MAX_COMPARED = 2000;
 
 /** What is allowed of pools and entitlements, and probably not meant. */
 export function poolWarnings(policy: Policy, document: Document): Finding[] {
-  const { unknownKeyTemplateId } = policy.identity;
   const indexes = new Map(document.entitlements.map(({ pool, tenant }, index) => [`${pool} ${tenant}`, index]));
   const pools = policy.pools.map((pool, index): Placed => {
     const id = pool.settings.id;
     return { pool, path: ['pools', index], entitlementPath: (tenant) => ['entitlements', indexes.get(`${id} ${tenant}`) ?? 0] };
   });
-  return [...shadowed(document.pools), ...pools.flatMap((placed) => [...capacityWarnings(placed), ...entitlementWarnings(placed, unknownKeyTemplateId), ...lendingWarnings(placed, policy)])];
+  return [...shadowed(document.pools), ...pools.flatMap((placed) => [...capacityWarnings(placed), ...entitlementWarnings(placed), ...lendingWarnings(placed, policy), ...templateWarnings(placed, policy)])];
 }
 
 /** A pool, and where it and its entitlements stand in the file. */
@@ -77,7 +76,7 @@ function capacityWarnings({ pool, path }: Placed): Finding[] {
   ];
 }
 
-function entitlementWarnings({ pool, entitlementPath }: Placed, templateId: string | null): Finding[] {
+function entitlementWarnings({ pool, entitlementPath }: Placed): Finding[] {
   const { settings: { id: poolId, capacity }, entitlements } = pool;
   const all = [...entitlements.values()];
   const warn = (field: string, counts: (entitlement: PoolEntitlement) => boolean, what: string): Finding[] =>
@@ -93,7 +92,6 @@ function entitlementWarnings({ pool, entitlementPath }: Placed, templateId: stri
     ...warn('baseline', ({ serviceClass, baseline }) => isAssured(serviceClass) && capacity.slots !== null && baseline.slots === null, 'is assured of no slots: its requests may take all of them, those of other baselines too'),
     ...warn('lend', (entitlement) => entitlement.lend !== 'all' && keepsNothing(entitlement), 'has no slots or kvBytes in its baseline: lend keeps nothing for it'),
     ...warn('sloMs', (entitlement) => isSpot(entitlement) && entitlement.sloMs !== DEFAULTS.sloMs.value, 'is spot, which never waits: sloMs does nothing'),
-    ...warn('tenant', ({ id }) => id === templateId, 'is the template for unknown keys: tenants made from it do not have this entitlement, only that of a parent'),
   ];
 }
 
@@ -116,18 +114,25 @@ function lendingWarnings({ pool, entitlementPath }: Placed, policy: Policy): Fin
   return [warning(path, message)];
 }
 
+/** Where each invented key is a tenant with a share of its own. What spot takes is left over by all others, however many they are. */
+function templateWarnings({ pool }: Placed, policy: Policy): Finding[] {
+  const template = policy.identity.unknownKeyTemplateId;
+  if (template === null || pool.implicit(template).serviceClass === 'spot' || hasShare(pool, policy, template)) return [];
+  const message = `pool "${pool.settings.id}": each tenant made from "${template}" has a fair share of its own, and who invents keys has many: an entitlement of "${template}" is shared by all of them`;
+  return [warning(['identity', 'unknownKey'], message)];
+}
+
 /** Whether requests can come from tenants that neither have nor share an entitlement here. */
-function hasOthers({ entitlements }: PoolPolicy, policy: Policy): boolean {
-  const { tenants, identity } = policy;
-  const parentOf = (id: string): string | null => tenants.get(id)?.parentId ?? null;
-  const isCovered = (id: string | null): boolean => {
-    let next = id;
-    while (next !== null && !entitlements.has(next)) next = parentOf(next);
-    return next !== null;
-  };
-  const reached = reachedTenants(policy) ?? new Set(tenants.keys());
-  // Tenants made from a template share its parents, and not its own entitlement.
-  return [...reached].some((id) => !isCovered(id === identity.unknownKeyTemplateId ? parentOf(id) : id));
+function hasOthers(pool: PoolPolicy, policy: Policy): boolean {
+  const reached = reachedTenants(policy) ?? new Set(policy.tenants.keys());
+  return [...reached].some((id) => !hasShare(pool, policy, id));
+}
+
+/** Whether a tenant has an entitlement of its own here, or one of those above it. */
+function hasShare({ entitlements }: PoolPolicy, { tenants }: Policy, id: string): boolean {
+  let next: string | null = id;
+  while (next !== null && !entitlements.has(next)) next = tenants.get(next)?.parentId ?? null;
+  return next !== null;
 }
 
 /** `"a", "b", "c" and 2 more`. */

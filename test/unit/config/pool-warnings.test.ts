@@ -52,7 +52,9 @@ describe('a tier 0 baseline that is lent to streams nobody may end', () => {
   test('a tenant that no request can be of holds nothing; one made from a template does', () => {
     expect(withTenants('{ id: a, KEY }, { id: unit }, { id: b, parent: unit, KEY }', '', [LENDER, 'tenant: b, class: elastic, baseline: { slots: 8 }, preemptible: true'])).toEqual([]);
     expect(withTenants('{ id: a, KEY }, { id: t, parent: a }, { id: b, KEY }', 'identity: { unknownKey: t }', [LENDER, 'tenant: b, class: elastic, baseline: { slots: 8 }, preemptible: true'])).toEqual([]);
-    expect(withTenants('{ id: a, KEY }, { id: t }, { id: b, KEY }', 'identity: { unknownKey: t }', [LENDER, 'tenant: b, class: elastic, baseline: { slots: 8 }, preemptible: true'])).toHaveLength(1);
+    expect(withTenants('{ id: a, KEY }, { id: t }, { id: b, KEY }', 'identity: { unknownKey: t }', [LENDER, 'tenant: b, class: elastic, baseline: { slots: 8 }, preemptible: true'])).toHaveLength(2);
+    const spot = 'tenant: t, class: spot';
+    expect(withTenants('{ id: a, KEY }, { id: t }', 'identity: { unknownKey: t }', [LENDER, spot])).toEqual([]);
   });
 
   test('many names are cut', () => {
@@ -75,10 +77,15 @@ describe('what does nothing, or not what it seems to', () => {
     expect(inPool(...entitlements)).toEqual([`pool "p": ${expected}`]);
   });
 
-  test('an entitlement of the template for unknown keys', () => {
-    expect(withTenants('{ id: t }, { id: c, KEY }', 'identity: { unknownKey: t }', ['tenant: t, class: spot'])).toEqual([
-      'pool "p": "t" is the template for unknown keys: tenants made from it do not have this entitlement, only that of a parent',
-    ]);
+  test('a template for unknown keys without an entitlement, where who has none shares alike', () => {
+    const of = (tenants: string, ...entitlements: readonly string[]): string[] => withTenants(`${tenants}, { id: c, KEY }`, 'identity: { unknownKey: t }', entitlements);
+    const warned = ['pool "p": each tenant made from "t" has a fair share of its own, and who invents keys has many: an entitlement of "t" is shared by all of them'];
+    expect(of('{ id: t }')).toEqual(warned);
+    expect(of('{ id: t }', 'tenant: c, class: elastic, baseline: { tokensPerSecond: 5 }')).toEqual(warned);
+    expect(of('{ id: t }', 'tenant: t, class: elastic, baseline: { tokensPerSecond: 5 }')).toEqual([]);
+    expect(of('{ id: u }, { id: t, parent: u }', 'tenant: u, class: elastic, baseline: { tokensPerSecond: 5 }')).toEqual([]);
+    // Who has none is spot then.
+    expect(of('{ id: t }', 'tenant: c, class: spot')).toEqual([]);
   });
 
   test('elastic baselines that can’t all be met, for each dimension', () => {
