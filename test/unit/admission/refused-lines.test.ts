@@ -168,6 +168,7 @@ describe('the line of a request that its pool held or refused has the factors th
     await settled();
     waiting.close();
     expect(h.witness.records).toHaveLength(2);
+    explained(h, { decision: 'admitted', outcome: 'cut', poolWaitedMs: 400, entitlement: 'b' });
   });
 
   it('in shadow: what it would have refused', async () => {
