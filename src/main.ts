@@ -2,7 +2,7 @@
 import { text } from 'node:stream/consumers';
 import { HELP, parseCommand, SIMULATE_HELP, type Command } from './cli.js';
 import { hashKey } from './config/hash-key.js';
-import { formatProblems, loadConfig } from './config/load.js';
+import { formatProblems, problemLines, loadConfig } from './config/load.js';
 import { summaryOf } from './config/summary.js';
 import { runDemo } from './demo/demo.js';
 import { serve } from './serve.js';
@@ -60,7 +60,7 @@ async function check(path: string): Promise<number> {
     process.stderr.write(`${formatProblems(loaded.problems)}\n`);
     return 1;
   }
-  for (const warning of loaded.warnings) process.stderr.write(`warning: ${warning}\n`);
+  for (const warning of problemLines(loaded.warnings)) process.stderr.write(`warning: ${warning}\n`);
   process.stdout.write(`${path}: right (${summaryOf(loaded.config)})\n`);
   return 0;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import { createApp, type App } from './app.js';
 import type { Config } from './config/config.js';
-import { formatProblems, loadConfig } from './config/load.js';
+import { formatProblems, problemLines, loadConfig } from './config/load.js';
 import { watchConfig, type ConfigWatch } from './config/reload.js';
 import { systemClock } from './lib/clock.js';
 import { fdDestination } from './telemetry/log-destination.js';
@@ -21,7 +21,7 @@ export async function serve(configPath: string): Promise<Serving> {
   if (!loaded.ok) throw new Error(formatProblems(loaded.problems));
   const log = new Log({ level: loaded.config.logLevel, clock: systemClock, destination: fdDestination(systemClock) });
   const app = await createApp({ config: loaded.config, clock: systemClock, log, version: VERSION, newId: randomUUID });
-  for (const warning of loaded.warnings) log.warn(warning);
+  for (const warning of problemLines(loaded.warnings)) log.warn(warning);
   const unguard = tellUnhandled(process, app);
   const listening = await app.start();
   log.info('serving', { extProc: loaded.config.server.extProc, extProcPort: listening.extProcPort, admin: listening.admin });
@@ -61,7 +61,7 @@ function watchConfiguration(path: string, config: Config, app: App, log: Log): C
     onReload: (next, warnings) => {
       app.reconfigure(next);
       log.setLevel(next.logLevel);
-      for (const warning of warnings) log.warn(warning);
+      for (const warning of problemLines(warnings)) log.warn(warning);
       log.info('configuration reloaded', { path });
     },
     onProblem: (problems) => {

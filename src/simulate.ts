@@ -1,7 +1,7 @@
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { SimulateCommand } from './cli.js';
-import { formatProblems, loadConfig, readBounded } from './config/load.js';
+import { formatProblems, problemLines, loadConfig, readBounded } from './config/load.js';
 import { pathText } from './config/problem.js';
 import { didYouMean, nearest } from './config/suggest.js';
 import { readYaml } from './config/yaml-source.js';
@@ -68,7 +68,7 @@ async function run(command: SimulateCommand, policies: readonly PolicyName[], ou
 async function readPolicy(path: string, err: Write): Promise<Policy> {
   const loaded = await loadConfig(path);
   if (!loaded.ok) throw new Unfit(formatProblems(loaded.problems));
-  for (const warning of loaded.warnings) err(`warning: ${warning}\n`);
+  for (const warning of problemLines(loaded.warnings)) err(`warning: ${warning}\n`);
   return loaded.config.policy;
 }
 

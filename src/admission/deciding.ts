@@ -10,7 +10,7 @@ import type { WireApi } from '../domain/wire.js';
 import { chainOf } from '../quota/charges.js';
 import type { Admission } from './admission.js';
 import { exactEstimate } from './exact.js';
-import { passGates, type HoldHost, type PoolShare } from './gates.js';
+import { passGates, type Demand, type HoldHost, type PoolShare } from './gates.js';
 import type { RequestHead } from './head.js';
 import type { KeyId } from './identify.js';
 import { maxWaitOf, requestLabels } from './labels.js';
@@ -54,23 +54,39 @@ export interface Admitted {
 
 export type Decision =
   | Admitted
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly levels: readonly Level[]; readonly model: string | null; readonly pool: PoolDecision | null }
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly levels: readonly Level[]; readonly pool: PoolDecision | null }
   /** The client left while the request was held: nothing is held any more. */
   | { readonly kind: 'left' }
   /** The store failed: nothing is known, nothing was charged. */
   | { readonly kind: 'store_failed'; readonly error: unknown };
 
+/** What is known of a request whose body was read. */
+export interface Known {
+  readonly facts: RequestFacts;
+  readonly labels: RequestLabels;
+  /** Null: refused before it was estimated. */
+  readonly prompt: PromptEstimate | null;
+}
+
+/** Whose request it is, who is also told what is read of it, however it is decided. */
+export interface DecideHost extends HoldHost {
+  knows(known: Known): void;
+}
+
 /** Decides one request: facts → estimate → gates. Never rejects. The body may be released as soon as the request is held. */
-export async function decide(admission: Admission, subject: Subject, body: RequestBody, host: HoldHost): Promise<Decision> {
+export async function decide(admission: Admission, subject: Subject, body: RequestBody, host: DecideHost): Promise<Decision> {
   const parsed = parsedBody(subject, body);
   if (!parsed.ok) {
     const { field, message } = parsed.fault;
-    return refused(subject, { kind: 'bad_request', field, message }, null);
+    return refused(subject, { kind: 'bad_request', field, message });
   }
   const { facts } = parsed;
+  const place = placeOf(subject.policy, subject.tenant, facts.model);
+  const labels = requestLabels(subject.headers, facts, place?.entitlement.defaultWork);
+  host.knows({ facts, labels, prompt: null });
   const forbidden = severalModels(subject, facts) ?? forbiddenModel(subject, facts) ?? forbiddenBackground(subject, facts);
-  if (forbidden !== null && subject.mode === 'enforce') return refused(subject, forbidden, facts.model);
-  const decision = await gated(admission, subject, body, facts, host);
+  if (forbidden !== null && subject.mode === 'enforce') return refused(subject, forbidden);
+  const decision = await gated(admission, subject, body, { facts, place, labels }, host);
   if (decision.kind !== 'admitted' || forbidden === null) return decision;
   return { ...decision, shadowRefusal: { ...forbidden, requestId: subject.id } };
 }
@@ -80,8 +96,8 @@ function parsedBody({ api }: Subject, { bytes }: RequestBody): ReturnType<WireAp
   return api.parseRequest(bytes);
 }
 
-function refused(subject: Subject, refusal: Omit<PlainRefusal, 'requestId'>, model: string | null): Decision {
-  return { kind: 'refused', refusal: { ...refusal, requestId: subject.id }, levels: [], model, pool: null };
+function refused(subject: Subject, refusal: Omit<PlainRefusal, 'requestId'>): Decision {
+  return { kind: 'refused', refusal: { ...refusal, requestId: subject.id }, levels: [], pool: null };
 }
 
 function forbiddenModel({ tenant, policy }: Subject, { model, otherModels = [] }: RequestFacts): Omit<PlainRefusal, 'requestId'> | null {
@@ -97,12 +113,13 @@ function forbiddenBackground({ policy }: Subject, { background }: RequestFacts):
   return { kind: 'bad_request', field: 'background', message };
 }
 
-async function gated(admission: Admission, subject: Subject, body: RequestBody, facts: RequestFacts, host: HoldHost): Promise<Decision> {
+type Read = Pick<Demand, 'facts' | 'place' | 'labels'>;
+
+async function gated(admission: Admission, subject: Subject, body: RequestBody, { facts, place, labels }: Read, host: DecideHost): Promise<Decision> {
   const { gates, clock } = admission;
   const { tenant, headers, policy, id, span, mode } = subject;
   const { prompt, output } = await estimated(admission, subject, body, facts);
-  const place = placeOf(policy, tenant, facts.model);
-  const labels = requestLabels(headers, facts, place?.entitlement.defaultWork);
+  host.knows({ facts, labels, prompt });
   const pool = place?.pool.settings.id ?? null;
   const draft = ledgerDraft(subject, { facts, labels, prompt, output, pool, decision: 'admitted' }, clock.nowMs());
   const demand = {
@@ -111,8 +128,7 @@ async function gated(admission: Admission, subject: Subject, body: RequestBody, 
   };
   try {
     const verdict = await passGates(gates, demand, span);
-    if (verdict.kind === 'refused') return { ...verdict, model: facts.model };
-    return verdict.kind === 'left' ? verdict : { ...verdict, facts, labels, prompt, output };
+    return verdict.kind !== 'admitted' ? verdict : { ...verdict, facts, labels, prompt, output };
   } catch (error) {
     return { kind: 'store_failed', error };
   }

@@ -6,11 +6,12 @@ import type { RequestFacts, Splice } from '../domain/request.js';
 import { NO_SPAN, type RequestSpan } from '../domain/tracing.js';
 import { routeOf, type Route } from '../wire/routes.js';
 import type { Admission } from './admission.js';
-import { decide, type Admitted, type Subject } from './deciding.js';
+import { decide, type Admitted, type Known, type Subject } from './deciding.js';
 import { answerEdits, framingOf, isShort, passEdits, refusalAnswer, upstreamEdits } from './edits.js';
 import type { Hold } from './gates.js';
 import { isUpgrade, NO_EDITS, queryOf, type HeaderEdits, type RequestHead, type ResponseHead } from './head.js';
 import { identify } from './identify.js';
+import { headerLabels } from './labels.js';
 import { Lease } from './lease.js';
 import { Presence } from './presence.js';
 import { RequestBody } from './request-body.js';
@@ -130,7 +131,10 @@ export class Exchange {
     const held = (hold: Hold): void => {
       this.#held(hold, body, onHold);
     };
-    const decision = await decide(this.#admission, subject, body, { presence: this.#presence, held });
+    const knows = (known: Known): void => {
+      this.#record.known = known;
+    };
+    const decision = await decide(this.#admission, subject, body, { presence: this.#presence, held, knows });
     const heldMs = this.#record.heldSinceMs === null ? 0 : clock.nowMs() - this.#record.heldSinceMs;
     this.#record.heldSinceMs = null;
     this.#record.decisionMs = clock.nowMs() - startMs - heldMs;
@@ -139,7 +143,6 @@ export class Exchange {
       case 'admitted':
         return this.#admit(subject, decision, body);
       case 'refused':
-        this.#record.model = decision.model;
         this.#record.pool = decision.pool;
         return this.#shadow ? this.#forwardUnread(decision.refusal) : this.#refuse(decision.refusal, decision.levels);
       case 'left':
@@ -258,6 +261,7 @@ export class Exchange {
 
   #pass(why: PassReason, wouldRefuse: Refusal | null): { kind: 'pass'; edits: HeaderEdits } {
     this.#record.decided = decidedPassed(why, wouldRefuse);
+    if (wouldRefuse !== null) this.#readHeaders();
     this.#admission.observer.unmetered(why);
     return { kind: 'pass', edits: this.#shadow || why === 'off' ? NO_EDITS : this.#allowed(passEdits(this.#head)) };
   }
@@ -269,14 +273,19 @@ export class Exchange {
 
   #refuse(refusal: Refusal, levels: Admitted['levels']): { kind: 'answer'; answer: LocalAnswer } {
     this.#record.decided = decidedRefused(refusal);
+    this.#readHeaders();
     const answer = refusalAnswer(this.#route, refusal, levels, this.#record.pool?.waitedMs ?? 0);
     this.#record.status = answer.status;
     this.#end(true);
     return { kind: 'answer', answer };
   }
 
+  /** Of a request that is refused before its body is read, or as it can't be: its line tells what its headers do. */
+  #readHeaders(): void {
+    if (this.#record.known === null) this.#record.headerLabels = headerLabels(this.#head.headers);
+  }
+
   #held({ facts, maxWaitMs, pool }: Hold, body: RequestBody, onHold: OnHold): void {
-    this.#record.model = facts.model;
     this.#record.pool = pool;
     this.#record.heldSinceMs = this.#admission.clock.nowMs();
     const bodyNeeded = this.#asksForUsage(facts);

@@ -1,4 +1,4 @@
-import type { RequestLabels } from '../domain/decision.js';
+import type { ReadLabels, RequestLabels } from '../domain/decision.js';
 import type { RequestFacts, Work } from '../domain/request.js';
 
 type Headers = ReadonlyMap<string, string>;
@@ -14,11 +14,17 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** What a request's headers say of it, its body where they say nothing, and for the kind of work its tenant's entitlement where that says nothing either. */
 export function requestLabels(headers: Headers, facts: Pick<RequestFacts, 'session' | 'work'>, defaultWork: Work = 'interactive'): RequestLabels {
+  const { session, mergeKey, retry, work } = headerLabels(headers);
+  return { session: session ?? printable(facts.session ?? undefined), mergeKey, retry, work: work ?? facts.work ?? defaultWork };
+}
+
+/** What the headers alone say, of a request whose body was not or could not be read. */
+export function headerLabels(headers: Headers): ReadLabels {
   return {
-    session: sessionOf(headers) ?? printable(facts.session ?? undefined),
+    session: sessionOf(headers),
     mergeKey: printable(headers.get('idempotency-key')),
     retry: retryOf(headers.get('x-stainless-retry-count')),
-    work: workOf(headers.get('x-tokenweir-work')) ?? facts.work ?? defaultWork,
+    work: workOf(headers.get('x-tokenweir-work')),
   };
 }
 

@@ -12,12 +12,15 @@ export interface PoolPlace {
   readonly entitlement: PoolEntitlement;
 }
 
-/** The first pool that serves the model, and the nearest entitlement of the tenant and those above it. Null: no pool, and no second gate. */
+/**
+ * The first pool that serves the model, and the nearest entitlement of the tenant and those above it. Null: no pool, and no second gate.
+ * Tenants made from a template share the template's, all of them one: whoever invents keys has no more of the pool than with a single key.
+ */
 export function placeOf(policy: Pick<Policy, 'pools' | 'tenants'>, tenant: Tenant, model: string): PoolPlace | null {
   const pool = policy.pools.find(({ matches }) => matches(model));
   if (pool === undefined) return null;
-  for (const { id } of chainOf(tenant, policy.tenants)) {
-    const entitlement = pool.entitlements.get(id);
+  for (const { id, label } of chainOf(tenant, policy.tenants)) {
+    const entitlement = pool.entitlements.get(id) ?? pool.entitlements.get(label);
     if (entitlement !== undefined) return { pool, entitlement };
   }
   return { pool, entitlement: pool.implicit(tenant.id) };

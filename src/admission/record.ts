@@ -1,11 +1,11 @@
-import type { DecisionLabel, DecisionReason, PassReason, PoolDecision, RequestLabels, RequestRecord } from '../domain/decision.js';
+import type { DecisionLabel, DecisionReason, PassReason, PoolDecision, ReadLabels, RequestRecord } from '../domain/decision.js';
 import type { EndReason } from '../domain/pool.js';
 import type { Api } from '../domain/request.js';
 import type { Tenant } from '../domain/tenant.js';
 import { reasonOf, type Refusal } from '../domain/refusal.js';
 import { limitName } from '../quota/shortage.js';
 import type { Charge } from './charge.js';
-import type { Admitted } from './deciding.js';
+import type { Admitted, Known } from './deciding.js';
 import type { KeyId } from './identify.js';
 
 /** Gathers what is told about a request when it is over. */
@@ -15,8 +15,10 @@ export class RecordDraft {
   firstTokenAtMs: number | null = null;
   status: number | null = null;
   endReason: EndReason | null = null;
-  model: string | null = null;
-  labels: RequestLabels | null = null;
+  /** As far as the body was read, whatever came of it. */
+  known: Known | null = null;
+  /** What its headers say, where its body was not read. */
+  headerLabels: ReadLabels | null = null;
   charge: Charge | null = null;
   /** Model that answered, as it names itself. */
   responseModel: string | null = null;
@@ -40,8 +42,6 @@ export class RecordDraft {
   /** It was let through, and holds a lease. */
   admitted(admitted: Admitted): void {
     this.#admitted = admitted;
-    this.model = admitted.facts.model;
-    this.labels = admitted.labels;
     this.pool = admitted.pool;
     this.decided = decidedAdmitted(admitted);
   }
@@ -49,6 +49,7 @@ export class RecordDraft {
   /** The record as of now. */
   build(nowMs: number): RequestRecord {
     const admitted = this.#admitted;
+    const { facts, labels, prompt } = this.known ?? NOTHING_KNOWN;
     return {
       requestId: this.requestId,
       envoyRequestId: this.envoyRequestId,
@@ -58,19 +59,19 @@ export class RecordDraft {
       tenantLabel: this.tenant?.label ?? 'none',
       keyId: this.keyId,
       api: this.api,
-      model: this.model,
+      model: facts?.model ?? null,
       responseModel: this.responseModel,
-      outputCapTokens: admitted?.facts.outputCapTokens ?? null,
-      stream: admitted?.facts.stream ?? false,
-      labels: this.labels,
+      outputCapTokens: facts?.outputCapTokens ?? null,
+      stream: facts?.stream ?? false,
+      labels: labels ?? this.headerLabels,
       ...this.decided,
       wouldRefuse: admitted?.wouldRefuse ?? null,
       pool: this.#poolAt(nowMs),
       outcome: this.charge?.outcome ?? null,
       endReason: this.endReason,
       status: this.status,
-      estimatedInputTokens: admitted?.prompt.tokens ?? 0,
-      estimateErrorShare: admitted?.prompt.errorShare ?? null,
+      estimatedInputTokens: prompt?.tokens ?? 0,
+      estimateErrorShare: prompt?.errorShare ?? null,
       reservedOutputTokens: admitted?.output.reservedTokens ?? 0,
       usage: this.charge?.usage ?? null,
       estimated: this.charge?.estimated ?? false,
@@ -85,6 +86,8 @@ export class RecordDraft {
     return pool === null || heldSinceMs === null ? pool : { ...pool, waitedMs: nowMs - heldSinceMs };
   }
 }
+
+const NOTHING_KNOWN = { facts: null, labels: null, prompt: null };
 
 /** How the request was decided, once it was. */
 export interface Decided {
@@ -129,8 +132,9 @@ export function accessLogFacts(record: RequestRecord): AccessLogFacts {
   };
   if (record.tenantId !== null) facts['tenant'] = record.tenantId;
   if (record.model !== null) facts['model'] = record.model;
-  if (record.labels !== null) facts['work'] = record.labels.work;
-  if (record.labels !== null && record.labels.session !== null) facts['session'] = record.labels.session;
+  const { work = null, session = null } = record.labels ?? {};
+  if (work !== null) facts['work'] = work;
+  if (session !== null) facts['session'] = session;
   if (record.pool !== null) {
     facts['pool'] = record.pool.poolId;
     facts['wait_ms'] = Math.round(record.pool.waitedMs);

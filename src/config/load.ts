@@ -19,11 +19,17 @@ import { checkTenants } from './tenant-checks.js';
 import { warningsOf } from './warnings.js';
 import { readYaml, type YamlSource } from './yaml-source.js';
 
-export { formatProblems, type Problem } from './problem.js';
+export { formatProblems, problemLines, type Problem } from './problem.js';
 export type { Config, LogLevel, ServerSettings, TlsSettings } from './config.js';
 
 export type LoadResult =
-  | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly warnings: readonly Problem[];
+      /** Where something stands in the file. */
+      readonly place: (finding: Finding) => Problem;
+    }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
 type Env = Outside['env'];
@@ -49,11 +55,12 @@ export function parseConfig(text: string, file: string, outside: Outside = NOTHI
 
 function judge(source: YamlSource & { readonly fingerprint: string }, outline: Outline, file: string, outside: Outside): LoadResult {
   const { document, findings } = findingsOf(source, outline, outside);
-  const found = findings.map(({ path, message, at }) => ({ file, ...source.locate(path, at), path: pathText(path), message }));
-  const problems = inOrder([...source.problems.map(({ position, message }) => ({ file, ...position, path: '', message })), ...found]);
+  const place = ({ path, message, at }: Finding): Problem => ({ file, ...source.locate(path, at), path: pathText(path), message });
+  const problems = inOrder([...source.problems.map(({ position, message }) => ({ file, ...position, path: '', message })), ...findings.map(place)]);
   if (problems.length > 0 || document === null) return { ok: false, problems };
   const config = { ...compile(document, outside, dirname(file)), fingerprint: source.fingerprint };
-  return { ok: true, config, warnings: [...warningsOf(config), ...poolWarnings(config.policy, document)] };
+  const warnings = [...warningsOf(config, document), ...poolWarnings(config.policy, document)];
+  return { ok: true, config, warnings: inOrder(warnings.map(place)), place };
 }
 
 function findingsOf(source: YamlSource, outline: Outline, outside: Outside): { document: Document | null; findings: Finding[] } {

@@ -81,7 +81,7 @@ const baseline = z.strictObject({
 });
 
 export const entitlement = z.strictObject({
-  tenant: required(id, 'Whose it is. Tenants below it share it, unless they have their own.', 'acme'),
+  tenant: required(id, 'Whose it is. Tenants below it share it, unless they have their own; and all that are made from it, where it is the template of `identity.unknownKey`.', 'acme'),
   pool: required(id, 'Where.', 'chat'),
   class: required(
     z.enum(['dedicated', 'guaranteed', 'elastic', 'spot']),

@@ -1,4 +1,4 @@
-/** Something in the configuration that has to be put right. Line and column count from 1. */
+/** Something in the configuration that has to be put right, or that is hardly meant. Line and column count from 1. */
 export interface Problem {
   readonly file: string;
   readonly line: number;
@@ -22,11 +22,15 @@ export interface Finding {
 
 const SHOWN = 100;
 
-/** One line a problem: `file:line:column path: message`. Very long lists are cut, saying so. */
 export function formatProblems(problems: readonly Problem[]): string {
+  return problemLines(problems).join('\n');
+}
+
+/** One line a problem: `file:line:column path: message`. Very long lists are cut, saying so. */
+export function problemLines(problems: readonly Problem[]): string[] {
   const lines = problems.slice(0, SHOWN).map(formatProblem);
   if (problems.length > SHOWN) lines.push(`… and ${problems.length - SHOWN} more`);
-  return lines.join('\n');
+  return lines;
 }
 
 function formatProblem({ file, line, column, path, message }: Problem): string {

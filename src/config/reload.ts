@@ -5,6 +5,7 @@ import type { Config, ServerSettings } from './config.js';
 import { sha256Hex } from '../lib/hash.js';
 import { judgeFile, readBounded, type LoadResult, type Problem } from './load.js';
 import type { FileContent } from './outside.js';
+import type { Path } from './problem.js';
 
 /** Editors and volume mounts change a file in several steps: they are taken as one. */
 const DEBOUNCE_MS = 200;
@@ -16,7 +17,7 @@ export interface WatchOptions {
   readonly current: Config;
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** A new configuration, whole and right, with warnings for the log. */
-  readonly onReload: (config: Config, warnings: readonly string[]) => void;
+  readonly onReload: (config: Config, warnings: readonly Problem[]) => void;
   /** The file is not as it should be: nothing of it was taken. */
   readonly onProblem: (problems: readonly Problem[]) => void;
   /** The file can't be watched (any longer); an explicit reload still works. */
@@ -91,15 +92,21 @@ function fingerprint(content: FileContent): string {
   return content.ok ? sha256Hex(content.text) : content.reason;
 }
 
+/** Where the settings of the server stand, under `server`. */
+const SERVER_PATHS: Record<keyof ServerSettings, Path> = {
+  extProc: ['extProc'], admin: ['admin'], tls: ['tls'], drainNoticeMs: ['drain', 'noticeMs'], drainTimeoutMs: ['drain', 'timeoutMs'], maxBodyBytes: ['maxBodyBytes'],
+};
+
 /** Sockets and the store are open already: what the file says of them now holds after a restart, and a warning tells so. */
 function keepServer(result: LoadResult, current: Config): LoadResult {
   if (!result.ok) return result;
   const { server, policy } = result.config;
   const fields = Object.keys(server) as (keyof ServerSettings)[];
   const changed = fields.filter((field) => JSON.stringify(server[field]) !== JSON.stringify(current.server[field]));
-  const warnings = changed.map((field) => `server: ${field} changed in the file: this needs a restart and is ignored until then`);
-  if (result.config.adminToken !== current.adminToken) warnings.push('the admin token changed: this needs a restart and is ignored until then');
-  if (JSON.stringify(result.config.store) !== JSON.stringify(current.store)) warnings.push('the store changed: this needs a restart and is ignored until then');
+  const warn = (path: Path, what: string): Problem => result.place({ path, message: `${what}: this needs a restart and is ignored until then`, at: 'value' });
+  const warnings = changed.map((field) => warn(['server', ...SERVER_PATHS[field]], 'changed in the file'));
+  if (result.config.adminToken !== current.adminToken) warnings.push(warn(['adminToken'], 'the admin token changed'));
+  if (JSON.stringify(result.config.store) !== JSON.stringify(current.store)) warnings.push(warn(['store'], 'the store changed'));
   const kept = { ...result.config, server: current.server, store: current.store, adminToken: current.adminToken, policy: { ...policy, maxBodyBytes: current.server.maxBodyBytes } };
-  return { ok: true, config: kept, warnings: [...result.warnings, ...warnings] };
+  return { ...result, config: kept, warnings: [...result.warnings, ...warnings] };
 }

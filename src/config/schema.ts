@@ -85,7 +85,7 @@ const identity = z.strictObject({
   unknownKey: optional(
     tenantId,
     DEFAULTS.unknownKey,
-    'Keys that are listed nowhere, such as a gateway’s own virtual keys: `reject` (401), or the id of a tenant that serves as template: each such key gets its limits for itself, under its parent. A request that shows several such keys is refused (401): which one the gateway takes can’t be known.',
+    'Keys that are listed nowhere, such as a gateway’s own virtual keys: `reject` (401), or the id of a tenant that serves as template: each such key gets its limits for itself, under its parent; its entitlements in pools are one for all of them. A request that shows several such keys is refused (401): which one the gateway takes can’t be known.',
     'reject',
   ),
   maxTemplateTenants: optional(z.int().min(1).max(1_000_000), DEFAULTS.maxTemplateTenants, 'How many tenants made from the template are told apart at one time.'),

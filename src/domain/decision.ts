@@ -48,6 +48,9 @@ export interface RequestLabels {
   readonly work: Work;
 }
 
+/** The same as far as it was read: the kind of work is null where only headers were, and they do not tell it. */
+export type ReadLabels = Omit<RequestLabels, 'work'> & { readonly work: Work | null };
+
 /** How a pool decided a request, and by which figures. */
 export interface PoolDecision {
   readonly poolId: string;
@@ -73,8 +76,8 @@ export interface RequestRecord {
   /** The body's own output cap for one choice; null without one. */
   readonly outputCapTokens: number | null;
   readonly stream: boolean;
-  /** Null where the request was not read. */
-  readonly labels: RequestLabels | null;
+  /** Null where the request passed unread. */
+  readonly labels: ReadLabels | null;
   readonly decision: DecisionLabel;
   readonly reason: DecisionReason;
   readonly refusal: Refusal | null;
@@ -85,6 +88,7 @@ export interface RequestRecord {
   /** Why its pool ended it; null where it did not. */
   readonly endReason: EndReason | null;
   readonly status: number | null;
+  /** 0 where nothing was estimated: it passed unread, or was refused before. */
   readonly estimatedInputTokens: number;
   /** How far the truth was expected to lie from the estimate, as a share of it; null where nothing was estimated. */
   readonly estimateErrorShare: number | null;

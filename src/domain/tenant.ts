@@ -26,7 +26,7 @@ export interface Tenant {
   readonly id: string;
   /** Whose limits apply too; null at the root. */
   readonly parentId: string | null;
-  /** The name under which metrics show it: its own id, or its template's. */
+  /** Its own id, or its template's: the name under which metrics show it, and by which it shares the template's entitlements. */
   readonly label: string;
   readonly allowsModel: (model: string) => boolean;
   readonly limits: readonly Limit[];

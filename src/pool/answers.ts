@@ -36,7 +36,7 @@ export function neededWaitMs(s: PoolState, work: number): number {
 /** The wait of one that does not wait in the queue, or waits no more: all that waits before it, and its own; and for those that don't wait what runs. */
 export function waitOf(s: PoolState, work: number, reason: PoolRefusalReason): number {
   if (reason === 'pool_too_small') return 0;
-  return neededWaitMs(s, s.waitingWork + work + (reason === 'pool_busy' ? s.work : 0));
+  return neededWaitMs(s, s.waitingWork + work + (reason === 'pool_busy' ? s.bookedWork : 0));
 }
 
 export function refusal(s: PoolState, e: EntitlementState, tier: Tier, work: number, reason: PoolRefusalReason): PoolAnswer {

@@ -39,8 +39,8 @@ export function reopen(s: PoolState, lease: Lease): void {
 /** A lease that runs took more than was booked, or less: everything by the difference. */
 export function rebook(s: PoolState, lease: Lease, work: number): void {
   touchRates(s, lease.entitlement);
-  s.work += work - lease.bookedWork;
-  lease.entitlement.work += work - lease.bookedWork;
+  s.bookedWork += work - lease.bookedWork;
+  lease.entitlement.bookedWork += work - lease.bookedWork;
   charge(s, lease, work - lease.bookedWork);
 }
 
@@ -120,8 +120,8 @@ function addUse(s: PoolState, e: EntitlementState, lease: Lease, sign: 1 | -1): 
   for (const use of [s, e]) {
     use.slots += sign * lease.slots;
     use.kvBytes += sign * lease.kvBytes;
-    use.count += sign;
-    use.work += sign * lease.bookedWork;
+    use.inFlight += sign;
+    use.bookedWork += sign * lease.bookedWork;
   }
 }
 

@@ -17,7 +17,7 @@ const MAX_ENTITLEMENTS = 10_000;
 
 /** Keeps those with nothing waiting and nothing in flight in the order in which they became so. */
 export function noteIdle(s: PoolState, e: EntitlementState): void {
-  if (e.count > 0 || e.waiting.count > 0) s.idle.remove(e.idle);
+  if (e.inFlight > 0 || e.waiting.count > 0) s.idle.remove(e.idle);
   else if (e.idle.position < 0) {
     e.idleSinceMs = s.nowMs;
     s.idle.put(e.idle, ++s.seq);

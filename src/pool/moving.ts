@@ -61,7 +61,7 @@ export function exportState({ state: s }: PoolScheduler, nowMs: number): SavedPo
 }
 
 function isWorthSaving(e: EntitlementState): boolean {
-  return e.count > 0 || e.waiting.count > 0 || e.rates.debt > 0 || servedOf(e.rates) >= 1;
+  return e.inFlight > 0 || e.waiting.count > 0 || e.rates.debt > 0 || servedOf(e.rates) >= 1;
 }
 
 /** Goes on where another scheduler of the pool was. This one is empty, and takes over leases next; then `keepPlaces` is to be called. */

@@ -64,7 +64,7 @@ function shortestFirst(s: PoolState, byV: readonly EntitlementState[]): Entitlem
     touchRates(s, e);
     const weight = weightOf(s, e);
     if (isAged(s, head)) return { e, group: 0, key: head.seq, position };
-    if (e.v <= byV[0]!.v + s.work / weight) return { e, group: 1, key: head.work / weight, position };
+    if (e.v <= byV[0]!.v + s.bookedWork / weight) return { e, group: 1, key: head.work / weight, position };
     return { e, group: 2, key: 0, position };
   });
   ranked.sort((a, b) => a.group - b.group || a.key - b.key || a.position - b.position);

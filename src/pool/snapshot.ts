@@ -14,7 +14,7 @@ export function snapshotOf(s: PoolState, nowMs: number): PoolSnapshot {
     pressure: s.pressure,
     waiting: s.waitingCount,
     waitingBytes: s.waitingBytes,
-    inFlight: s.count,
+    inFlight: s.inFlight,
     inUse: { tokensPerSecond: servedOf(peekPlain(s.rates, now)), kvBytes: s.kvBytes, slots: s.slots },
     entitlements: entitlements.sort((a, b) => (a.id < b.id ? -1 : 1)),
   };
@@ -26,7 +26,7 @@ function entitlementAt(s: PoolState, e: EntitlementState, phi: number, nowMs: nu
   return {
     id: e.id,
     serviceClass: e.config.serviceClass,
-    inFlight: e.count,
+    inFlight: e.inFlight,
     inUse: { tokensPerSecond: servedOf(rates), kvBytes: e.kvBytes, slots: e.slots },
     baseline: e.config.baseline,
     waiting: e.waiting.count,

@@ -64,7 +64,20 @@ export interface Ended {
   readonly endedMs: number;
 }
 
-export interface EntitlementState {
+/** What is in flight, of an entitlement or of its pool: the one is part of the other. */
+interface InFlight {
+  slots: number;
+  kvBytes: number;
+  /** Requests. */
+  inFlight: number;
+  /** Sum of the work that is booked of them. */
+  bookedWork: number;
+  /** Of these, what is being ended. */
+  endingSlots: number;
+  endingKv: number;
+}
+
+export interface EntitlementState extends InFlight {
   readonly id: string;
   config: Entitlement;
   sloFactor: number;
@@ -75,14 +88,6 @@ export interface EntitlementState {
   baseKv: number;
   /** λ of the baseline; 0: none. */
   basePerSecond: number;
-  /** In flight. */
-  slots: number;
-  kvBytes: number;
-  count: number;
-  work: number;
-  /** Of these, what is being ended. */
-  endingSlots: number;
-  endingKv: number;
   /** To whom its baseline is lent, and what of it it uses itself, where that is not all. */
   lentTo: Lending;
   lentSlots: number;
@@ -110,7 +115,7 @@ export interface EntitlementState {
   readonly heaviest: HeapNode<EntitlementState>;
 }
 
-export interface PoolState {
+export interface PoolState extends InFlight {
   readonly id: string;
   /** At most so many dispatches a call. */
   readonly dispatchesPerCall: number;
@@ -140,13 +145,6 @@ export interface PoolState {
   clockMs: number;
   callMs: number;
   seq: number;
-  /** In flight. */
-  slots: number;
-  kvBytes: number;
-  count: number;
-  work: number;
-  endingSlots: number;
-  endingKv: number;
   waitingCount: number;
   waitingBytes: number;
   waitingWork: number;
@@ -210,7 +208,7 @@ export function newPool(id: string, dispatchesPerCall: number): PoolState {
     capSlots: Infinity, capKv: Infinity, capPerSecond: 0, capRequestsPerSecond: 0, workBucketSize: 0, requestBucketSize: 0,
     shrink: 1, noneSlots: 0, noneKv: 0, spotSlots: 0, spotKv: 0, noneUsedSlots: 0, noneUsedKv: 0, spotUsedSlots: 0, spotUsedKv: 0,
     nowMs: 0, clockMs: 0, callMs: 0, seq: 0,
-    slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, waitingCount: 0, waitingBytes: 0, waitingWork: 0,
+    slots: 0, kvBytes: 0, inFlight: 0, bookedWork: 0, endingSlots: 0, endingKv: 0, waitingCount: 0, waitingBytes: 0, waitingWork: 0,
     rates: newRates(0), tier0Rates: newRates(0), workBucket: { lacking: 0, atMs: 0 }, requestBucket: { lacking: 0, atMs: 0 },
     lastV: 0, kept: null, rateBlocked: false, rateReadyMs: Infinity, reclaimMs: Infinity, more: false, asking: null,
     entitlements: new Map(), idle: new Heap(), leases: new Map(), alive: new Heap(), granted: new Heap(), ended: new Map(), endedOrder: new Fifo(),
@@ -223,7 +221,7 @@ export function newEntitlement(config: Entitlement, nowMs: number): EntitlementS
   const { id } = config;
   const e: { -readonly [K in keyof EntitlementState]: EntitlementState[K] } = {
     id, config, sloFactor: 1, assured: false, baseSlots: Infinity, baseKv: Infinity, basePerSecond: 0,
-    slots: 0, kvBytes: 0, count: 0, work: 0, endingSlots: 0, endingKv: 0, lentTo: 'all', lentSlots: 0, lentKv: 0,
+    slots: 0, kvBytes: 0, inFlight: 0, bookedWork: 0, endingSlots: 0, endingKv: 0, lentTo: 'all', lentSlots: 0, lentKv: 0,
     rates: newRates(nowMs), bucket: { lacking: 0, atMs: nowMs }, v: 0, idleSinceMs: nowMs,
     waiting: newList(), waitingSlots: 0, waitingKv: 0, waitingWork: 0, waitingBytes: 0, running: newList(),
     fair: NOWHERE, tier0: NOWHERE, ripening: NOWHERE, spotVictim: NOWHERE, otherVictim: NOWHERE, idle: NOWHERE, longest: NOWHERE, heaviest: NOWHERE,

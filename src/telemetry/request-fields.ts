@@ -1,4 +1,4 @@
-import type { PoolDecision, RequestLabels, RequestRecord } from '../domain/decision.js';
+import type { PoolDecision, ReadLabels, RequestRecord } from '../domain/decision.js';
 import type { Refusal } from '../domain/refusal.js';
 import { cleanLabel } from './bounded-labels.js';
 
@@ -39,11 +39,11 @@ export function requestFields(record: RequestRecord): Record<string, Field> {
     totalMs: toMicros(record.totalMs),
     ...refusalFields(record.refusal),
     ...shortageFields(record),
-    ...poolFields(record.pool, record.decision !== 'admitted'),
+    ...poolFields(record.pool, record.decision !== 'admitted' || record.endReason !== null),
   };
 }
 
-function labelFields(labels: RequestLabels | null): Record<string, Field> {
+function labelFields(labels: ReadLabels | null): Record<string, Field> {
   if (labels === null) return {};
   const { session, mergeKey, retry, work } = labels;
   return { session: session && cleanLabel(session, MAX_LABEL), mergeKey: mergeKey && cleanLabel(mergeKey, MAX_LABEL), retry, work };
@@ -77,7 +77,7 @@ function shortageFields({ wouldRefuse }: RequestRecord): Record<string, Field> {
   };
 }
 
-/** Of a request that was held or refused also what decided: the factors of its priority as they stood. */
+/** Of a request that was held, refused or ended also what decided: the factors of its priority as they stood. */
 function poolFields(pool: PoolDecision | null, explained: boolean): Record<string, Field> {
   if (pool === null) return {};
   const { poolId, waitedMs, factors } = pool;

@@ -63,7 +63,7 @@ function ownAttributes(record: RequestRecord): Attributes {
     'tokenweir.outcome': record.outcome ?? undefined,
     'tokenweir.end_reason': record.endReason ?? undefined,
     'tokenweir.stream': record.stream,
-    'tokenweir.work': record.labels?.work,
+    'tokenweir.work': record.labels?.work ?? undefined,
     'gen_ai.conversation.id': text(record.labels?.session ?? null),
     'tokenweir.estimated_input_tokens': record.estimatedInputTokens,
     'tokenweir.reserved_output_tokens': record.reservedOutputTokens,

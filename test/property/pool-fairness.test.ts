@@ -58,7 +58,7 @@ describe('invariant 7: fairness among those who always wait', () => {
         backlogged(some, slots, order, (states, { state }, largest) => {
           const v = states.map((e) => e.v);
           const least = Math.min(...states.map((e) => e.config.classWeight));
-          const bound = (2 * Math.max(largest, state.work)) / least;
+          const bound = (2 * Math.max(largest, state.bookedWork)) / least;
           if (Math.max(...v) - Math.min(...v) > bound) throw new Error(`${Math.max(...v) - Math.min(...v)} apart, ${bound} allowed`);
         });
       }),

@@ -83,17 +83,17 @@ export class PoolJudge {
     const running = [...s.leases.values()].filter(({ state }) => state !== 'waiting');
     const waiting = [...s.leases.values()].filter(({ state }) => state === 'waiting');
     const ending = running.filter((lease) => lease.ending);
-    this.#same('pool in flight', [s.count, s.slots, s.kvBytes, s.work], [running.length, ...sumsOf(running), sum(running, (lease) => lease.bookedWork)]);
+    this.#same('pool in flight', [s.inFlight, s.slots, s.kvBytes, s.bookedWork], [running.length, ...sumsOf(running), sum(running, (lease) => lease.bookedWork)]);
     this.#same('pool ending', [s.endingSlots, s.endingKv], sumsOf(ending));
     this.#same('pool waiting', [s.waitingCount, s.waitingBytes, s.waitingWork], [waiting.length, sum(waiting, ({ bytes }) => bytes), sum(waiting, ({ work }) => work)]);
     for (const e of s.entitlements.values()) {
       const itsRunning = running.filter(({ entitlement }) => entitlement === e);
       const itsWaiting = waiting.filter(({ entitlement }) => entitlement === e);
-      this.#same(`${e.id} in flight`, [e.count, e.slots, e.kvBytes, e.work], [itsRunning.length, ...sumsOf(itsRunning), sum(itsRunning, (lease) => lease.bookedWork)]);
+      this.#same(`${e.id} in flight`, [e.inFlight, e.slots, e.kvBytes, e.bookedWork], [itsRunning.length, ...sumsOf(itsRunning), sum(itsRunning, (lease) => lease.bookedWork)]);
       this.#same(`${e.id} waiting`, [e.waiting.count, e.waitingSlots, e.waitingKv, e.waitingWork], [itsWaiting.length, ...sumsOf(itsWaiting), sum(itsWaiting, ({ work }) => work)]);
       this.#same(`${e.id} queue`, idsOf(e.waiting.first), itsWaiting.sort((a, b) => a.seq - b.seq).map(({ id }) => id));
       this.#same(`${e.id} streams`, idsOf(e.running.first).length, itsRunning.filter((lease) => !lease.ending).length);
-      this.#same(`${e.id} idle`, e.idle.position >= 0, e.count === 0 && e.waiting.count === 0);
+      this.#same(`${e.id} idle`, e.idle.position >= 0, e.inFlight === 0 && e.waiting.count === 0);
     }
     for (const lease of s.leases.values()) this.#same(`the entitlement of ${lease.id}`, s.entitlements.get(lease.entitlement.id), lease.entitlement);
   }
@@ -198,7 +198,7 @@ function idsOf(first: Lease | null): string[] {
 
 /** All that a refusal must not change. */
 function fingerprint(s: PoolState, isReconfigured: boolean): string {
-  const { slots, kvBytes, count, work, waitingCount, waitingBytes, waitingWork, workBucket, requestBucket } = s;
-  const own = [...s.entitlements.values()].filter((e) => e.count > 0 || e.waiting.count > 0).map((e) => [e.id, e.slots, e.kvBytes, e.count, e.work, e.waitingWork]);
-  return JSON.stringify([slots, kvBytes, count, work, waitingCount, waitingBytes, waitingWork, workBucket.lacking, requestBucket.lacking, own, [...s.leases.keys()], isReconfigured ? null : s.kept?.id]);
+  const { slots, kvBytes, inFlight, bookedWork, waitingCount, waitingBytes, waitingWork, workBucket, requestBucket } = s;
+  const own = [...s.entitlements.values()].filter((e) => e.inFlight > 0 || e.waiting.count > 0).map((e) => [e.id, e.slots, e.kvBytes, e.inFlight, e.bookedWork, e.waitingWork]);
+  return JSON.stringify([slots, kvBytes, inFlight, bookedWork, waitingCount, waitingBytes, waitingWork, workBucket.lacking, requestBucket.lacking, own, [...s.leases.keys()], isReconfigured ? null : s.kept?.id]);
 }

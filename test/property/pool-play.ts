@@ -89,7 +89,7 @@ class PoolHistory {
   async finish(): Promise<void> {
     for (const [id, known] of this.#known) if (known.endedAtMs === null) await this.#end(id, known, 'settle');
     const { state } = this.#reference;
-    if (state.leases.size > 0 || state.count > 0 || state.slots > 0 || state.kvBytes > 0 || state.work > 0) this.#fail('something is left');
+    if (state.leases.size > 0 || state.inFlight > 0 || state.slots > 0 || state.kvBytes > 0 || state.bookedWork > 0) this.#fail('something is left');
   }
 
   async #act(chance: number): Promise<void> {

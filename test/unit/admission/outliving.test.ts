@@ -125,6 +125,40 @@ describe('leases that outlive trouble (issue point 3)', () => {
     expect(await h.store.recentEvents(10)).toEqual([]);
   });
 
+  it('are booked in whole numbers, times too, whatever fractions the clock tells and however they end', async () => {
+    const h = world();
+    h.clock.advance(0.375);
+    const whole = await asked(h);
+    whole.respond(SSE, true);
+    whole.push(usage(30, 12));
+    whole.finish();
+    const cut = await asked(h);
+    cut.respond(SSE, true);
+    cut.push(word);
+    h.clock.advance(0.375);
+    cut.close();
+    const failed = await asked(h);
+    failed.respond({ ...SSE, status: 500 }, false);
+    failed.finish();
+    const paused = await asked(h);
+    paused.respond(SSE, true);
+    paused.push(word);
+    await pass(h, 1);
+    for (let i = 1; i <= 20; i++) await h.store.reap(h.clock.nowMs() + i * 1_000.3);
+    paused.push(usage(7, 3));
+    paused.finish();
+    const left = await asked(h);
+    await pass(h, 1);
+    for (let i = 1; i <= 20; i++) await h.store.reap(h.clock.nowMs() + i * 1_000.3);
+    await h.store.cancel(left.facts()['request_id'] as string, h.clock.nowMs() + 30_000.7);
+    await settled();
+    const events = await h.store.recentEvents(10);
+    expect(events.map(({ outcome, corrects }) => `${outcome} ${corrects}`)).toEqual(['completed false', 'cut false', 'upstream_failed false', 'abandoned false', 'completed true', 'abandoned false', 'abandoned true']);
+    const numbers = events.flatMap(({ lines, ...figures }) => [...lines.map(({ tokens }) => tokens), ...Object.values(figures).filter((value) => typeof value === 'number')]);
+    expect(numbers.length).toBeGreaterThan(7 * 8);
+    expect(numbers.filter((value) => !Number.isSafeInteger(value))).toEqual([]);
+  });
+
   it('that the client left between reservation and dispatch are given back whole (vllm-project/vllm-ascend#10812)', async () => {
     const memory = createMemoryStore();
     const reserve = memory.reserve.bind(memory);

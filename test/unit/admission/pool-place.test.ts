@@ -25,6 +25,17 @@ describe('where a request belongs', () => {
     expect(placeOf(policy, tenants.get('corp')!, 'llama-8b')?.entitlement.id).toBe('corp');
     expect(placeOf(policy, acme, 'llama-70b')?.entitlement.id).toBe('acme');
   });
+
+  it('tenants made from a template share its one entitlement, before that of its parent; without one each has its own', () => {
+    const made = (key: string) => tenant(`guest:${key}`, [], { parentId: 'corp', label: 'guest' });
+    const guest = tenant('guest', [], { parentId: 'corp' });
+    const withGuest = { tenants: new Map([...tenants, ['guest', guest]]), pools: [poolPolicy(poolSettings('chat'), {}, [entitlement('corp'), entitlement('guest')])] };
+    const places = ['0123', '4567'].map((key) => placeOf(withGuest, made(key), 'm')?.entitlement);
+    expect(places.map((one) => one?.id)).toEqual(['guest', 'guest']);
+    expect(places[0]).toBe(placeOf(withGuest, guest, 'm')?.entitlement);
+    expect(placeOf({ ...policy, tenants: withGuest.tenants }, made('0123'), 'llama-8b')?.entitlement.id).toBe('corp');
+    expect(placeOf({ ...policy, tenants: withGuest.tenants }, made('0123'), 'llama-70b')?.entitlement.id).toBe('guest:0123');
+  });
 });
 
 const estimates = ({ tokens = 1_000, lowerBoundTokens = 800, cachedShare = 0, reservedTokens = 500, expectedTokens = 100, explicitCapTokens = null as number | null, choices = 1 } = {}): Estimates =>

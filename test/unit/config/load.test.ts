@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MAX_FILE_BYTES } from '../../../src/config/defaults.js';
 import { configurationJsonSchema, configurationMarkdown } from '../../../src/config/docs.js';
 import { hashKey } from '../../../src/config/hash-key.js';
-import { loadConfig, parseConfig } from '../../../src/config/load.js';
+import { loadConfig, parseConfig, problemLines } from '../../../src/config/load.js';
 import { summaryOf } from '../../../src/config/summary.js';
 
 const root = new URL('../../../', import.meta.url);
@@ -92,10 +92,10 @@ test.each([
 
 test('what is allowed and hardly meant is warned of', () => {
   const result = parseConfig('server: { extProc: "0.0.0.0:1" }\nenforcement: off\nadminToken: short\ntenants: [{ id: a }, { id: b, parent: a }]\n', 'c');
-  expect(result.ok && result.warnings).toEqual([
-    'server.extProc listens on more than loopback without TLS: keys and prompts pass unencrypted',
-    'the admin token is shorter than 16 characters',
-    'enforcement is off: nothing is counted or limited',
-    'no request can be told whose it is: every one will be refused',
+  expect(result.ok && problemLines(result.warnings)).toEqual([
+    'c:1:20 server.extProc: listens on more than loopback without TLS: keys and prompts pass unencrypted',
+    'c:2:14 enforcement: enforcement is off: nothing is counted or limited',
+    'c:3:13 adminToken: the admin token is shorter than 16 characters',
+    'c:4:10 tenants: no request can be told whose it is: every one will be refused',
   ]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { loadedWarnings } from './warned.js';
+import { loadedWarnings, placedWarnings } from './warned.js';
 
 /** Warnings of these entitlements in one pool of 64 slots; a, b and c can be told by keys, d only shares what its parent a has. */
 function inPool(...entitlements: readonly string[]): string[] {
@@ -52,7 +52,9 @@ describe('a tier 0 baseline that is lent to streams nobody may end', () => {
   test('a tenant that no request can be of holds nothing; one made from a template does', () => {
     expect(withTenants('{ id: a, KEY }, { id: unit }, { id: b, parent: unit, KEY }', '', [LENDER, 'tenant: b, class: elastic, baseline: { slots: 8 }, preemptible: true'])).toEqual([]);
     expect(withTenants('{ id: a, KEY }, { id: t, parent: a }, { id: b, KEY }', 'identity: { unknownKey: t }', [LENDER, 'tenant: b, class: elastic, baseline: { slots: 8 }, preemptible: true'])).toEqual([]);
-    expect(withTenants('{ id: a, KEY }, { id: t }, { id: b, KEY }', 'identity: { unknownKey: t }', [LENDER, 'tenant: b, class: elastic, baseline: { slots: 8 }, preemptible: true'])).toHaveLength(1);
+    expect(withTenants('{ id: a, KEY }, { id: t }, { id: b, KEY }', 'identity: { unknownKey: t }', [LENDER, 'tenant: b, class: elastic, baseline: { slots: 8 }, preemptible: true'])).toHaveLength(2);
+    const spot = 'tenant: t, class: spot';
+    expect(withTenants('{ id: a, KEY }, { id: t }', 'identity: { unknownKey: t }', [LENDER, spot])).toEqual([]);
   });
 
   test('many names are cut', () => {
@@ -75,10 +77,15 @@ describe('what does nothing, or not what it seems to', () => {
     expect(inPool(...entitlements)).toEqual([`pool "p": ${expected}`]);
   });
 
-  test('an entitlement of the template for unknown keys', () => {
-    expect(withTenants('{ id: t }, { id: c, KEY }', 'identity: { unknownKey: t }', ['tenant: t, class: spot'])).toEqual([
-      'pool "p": "t" is the template for unknown keys: tenants made from it do not have this entitlement, only that of a parent',
-    ]);
+  test('a template for unknown keys without an entitlement, where who has none shares alike', () => {
+    const of = (tenants: string, ...entitlements: readonly string[]): string[] => withTenants(`${tenants}, { id: c, KEY }`, 'identity: { unknownKey: t }', entitlements);
+    const warned = ['pool "p": each tenant made from "t" has a fair share of its own, and who invents keys has many: an entitlement of "t" is shared by all of them'];
+    expect(of('{ id: t }')).toEqual(warned);
+    expect(of('{ id: t }', 'tenant: c, class: elastic, baseline: { tokensPerSecond: 5 }')).toEqual(warned);
+    expect(of('{ id: t }', 'tenant: t, class: elastic, baseline: { tokensPerSecond: 5 }')).toEqual([]);
+    expect(of('{ id: u }, { id: t, parent: u }', 'tenant: u, class: elastic, baseline: { tokensPerSecond: 5 }')).toEqual([]);
+    // Who has none is spot then.
+    expect(of('{ id: t }', 'tenant: c, class: spot')).toEqual([]);
   });
 
   test('elastic baselines that can’t all be met, for each dimension', () => {
@@ -101,6 +108,41 @@ describe('what does nothing, or not what it seems to', () => {
     expect(of('kind: self-hosted')).toEqual(['pool "p" has no capacity: nothing ever waits there, and nobody goes first']);
     expect(of('kind: provider, limits: {}')).toEqual(['pool "p" has no limits: nothing ever waits there, and nobody goes first']);
   });
+});
+
+test('each warning tells its place: file, line, column and field', () => {
+  const text = `tenants: [{ id: a, KEY }, { id: b, KEY }, { id: nobody }]
+pools:
+  - id: p
+    kind: self-hosted
+    models: ["m*", "mm"]
+    capacity: { tokensPerSecond: 100,
+      slots: 8 }
+  - { id: q, kind: self-hosted, models: ["x", "mx"], capacity: {} }
+entitlements:
+  - { tenant: a, pool: q, class: spot }
+  - { tenant: b, pool: p, class: elastic, baseline: { slots: 4 } }
+  - tenant: a
+    pool: p
+    class: guaranteed
+    baseline:
+      slots: 5
+  - { tenant: b, pool: q, class: elastic, lend: none }
+`;
+  expect(placedWarnings(text)).toEqual([
+    expect.stringMatching(/^c\.yaml:1:\d+ tenants\[2\]\.id: no key, token or header leads to tenant "nobody"$/),
+    expect.stringMatching(/^c\.yaml:6:34 pools\[0\]\.capacity\.tokensPerSecond: /),
+    'c.yaml:7:14 pools[0].capacity.slots: pool "p": all baselines, those of elastic tenants with them, are more than its slots: elastic ones can’t all be met',
+    'c.yaml:8:47 pools[1].models[1]: pool "q": its models "mx" all go to pool "p", which stands before it',
+    'c.yaml:8:64 pools[1].capacity: pool "q" has no capacity: nothing ever waits there, and nobody goes first',
+    expect.stringMatching(/^c\.yaml:11:5 entitlements\[1\]\.preemptible: pool "p": the baseline of "a" is lent to streams that nobody may end, of "b": /),
+    'c.yaml:17:49 entitlements[3].lend: pool "q": "b" has no slots or kvBytes in its baseline: lend keeps nothing for it',
+  ]);
+});
+
+test('one that concerns several entitlements stands at each', () => {
+  const told = inPool('tenant: a, class: elastic', 'tenant: b, class: elastic', 'tenant: c, class: spot').filter((text) => text.includes('elastic'));
+  expect(told.map((text) => text.slice(0, 24))).toEqual(['pool "p": "a" is elastic', 'pool "p": "b" is elastic']);
 });
 
 describe('pools that never match', () => {

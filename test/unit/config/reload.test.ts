@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadConfig, type Config } from '../../../src/config/load.js';
+import { loadConfig, problemLines, type Config } from '../../../src/config/load.js';
 import { watchConfig, type ConfigWatch } from '../../../src/config/reload.js';
 import { systemClock, type Clock } from '../../../src/lib/clock.js';
 import { VirtualClock } from '../../../src/lib/virtual-clock.js';
@@ -37,7 +37,7 @@ async function start(clock: Clock): Promise<ConfigWatch> {
     current: loaded.config,
     env: {},
     onReload: (config: Config, warnings) => {
-      tell(`${[...config.policy.tenants.keys()].join()} ${config.server.extProc} ${config.policy.maxBodyBytes} ${warnings.filter((text) => text.startsWith('server')).join()}`.trim());
+      tell(`${[...config.policy.tenants.keys()].join()} ${config.server.extProc} ${config.policy.maxBodyBytes} ${problemLines(warnings.filter(({ path: field }) => field.startsWith('server'))).join().replaceAll(path, 'FILE')}`.trim());
     },
     onProblem: (problems) => {
       tell(`problem ${problems.map(({ line, message }) => `${line} ${message}`).join()}`);
@@ -69,21 +69,21 @@ test('what needs a restart is warned of and stays as it was', async () => {
   await writeFile(path, 'tenants: [{ id: two }]\nserver: { extProc: "127.0.0.1:1", maxBodyBytes: 5 }\n');
   await watch.reload();
   const ignored = 'changed in the file: this needs a restart and is ignored until then';
-  expect(told).toEqual([`two 127.0.0.1:9002 16777216 server: extProc ${ignored},server: maxBodyBytes ${ignored}`]);
+  expect(told).toEqual([`two 127.0.0.1:9002 16777216 FILE:2:20 server.extProc: ${ignored},FILE:2:49 server.maxBodyBytes: ${ignored}`]);
 });
 
 test('another admin token needs a restart too', async () => {
   const watch = await start(new VirtualClock());
   await writeFile(path, 'adminToken: another-token-for-admin\n');
   const result = await watch.reload();
-  expect(result.ok && [result.config.adminToken, result.warnings.at(-1)]).toEqual([null, 'the admin token changed: this needs a restart and is ignored until then']);
+  expect(result.ok && [result.config.adminToken, result.warnings.at(-1)]).toMatchObject([null, { line: 1, column: 13, path: 'adminToken', message: 'the admin token changed: this needs a restart and is ignored until then' }]);
 });
 
 test('another store needs a restart too', async () => {
   const watch = await start(new VirtualClock());
   await writeFile(path, 'store: redis://127.0.0.1\n');
   const result = await watch.reload();
-  expect(result.ok && [result.config.store.address, result.warnings.at(-1)]).toEqual([{ kind: 'memory' }, 'the store changed: this needs a restart and is ignored until then']);
+  expect(result.ok && [result.config.store.address, result.warnings.at(-1)]).toMatchObject([{ kind: 'memory' }, { path: 'store', message: 'the store changed: this needs a restart and is ignored until then' }]);
 });
 
 test('reloads run one after the other, and none tells anything after close', async () => {

@@ -126,21 +126,21 @@ test('the rest of the store: absolute paths, sizes as bytes', () => {
 test('a store that others may read or pose as is warned of', () => {
   const warnings = (text: string): readonly string[] => {
     const result = parseConfig(`${text}\nidentity: { anonymous: a }\ntenants: [{ id: a }]`, 'c.yaml');
-    return result.ok ? result.warnings : ['?'];
+    return result.ok ? result.warnings.map(({ message }) => message) : ['?'];
   };
   expect(warnings('store: redis://127.0.0.1')).toEqual([]);
   expect(warnings('store: rediss://redis.internal')).toEqual([]);
   expect(warnings('store: redis+cluster://localhost,redis.internal')).toEqual([
-    'store: not on this machine and without TLS (rediss…): tenants, counts and the password pass unencrypted',
+    'is not on this machine and without TLS (rediss…): tenants, counts and the password pass unencrypted',
   ]);
   expect(warnings('store: rediss://h\nstoreTls: { acceptAnyCertificate: true }')).toEqual([
-    'storeTls.acceptAnyCertificate: any server that answers is taken for the store',
+    'any server that answers is taken for the store',
   ]);
 });
 
 test('what is said of a store that can be away is warned of where there is none', () => {
   for (const text of ['onStoreFailure: closed', 'journal: { file: j.jsonl }']) {
     const result = parseConfig(`${text}\nidentity: { anonymous: a }\ntenants: [{ id: a }]`, 'c.yaml');
-    expect(result).toMatchObject({ ok: true, warnings: ['store is memory, which is never away: onStoreFailure and journal do nothing'] });
+    expect(result).toMatchObject({ ok: true, warnings: [{ line: 1, message: 'store is memory, which is never away: onStoreFailure and journal do nothing' }] });
   }
 });
