@@ -24,10 +24,12 @@ end
 -- Buckets of this call by key, each read once and written once. A new one is full.
 local buckets = {}
 
+-- Time of one that lies too far ahead becomes now, its level stays. Smaller steps back count as no time.
 local function parse_bucket(packed, rate, now)
   if not packed or #packed ~= 40 then return { deficit = 0, updated = now, held = 0, limit = rate, hold = 0, changed = false } end
   local deficit, updated, held, limit, hold = unpack_bytes(BUCKET, packed)
-  return { deficit = deficit, updated = updated, held = held, limit = limit, hold = hold, changed = false }
+  local ahead = updated - now > MAX_AHEAD_MS
+  return { deficit = deficit, updated = ahead and now or updated, held = held, limit = limit, hold = hold, changed = ahead }
 end
 
 -- Gives holdings the buckets that one MGET found for them, from its answer `from` on.

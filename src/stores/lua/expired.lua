@@ -3,7 +3,8 @@
 -- KEYS  1 clock of the root
 -- ARGV  1 time ms or '', 2 how many at most
 -- Returns { time ms, leases that run, then 5 a lease: lease, renewed (0 1), output tokens, draft (JSON), booked event (JSON) or '' }.
--- Invariant: the clock of a root without leases goes after a while.
+-- Invariants: the clock of a root without leases goes after a while; no lease expires later than a lease time from now, by much: where the clock
+--       was lost, and is behind what leases were given by it, they are pulled back.
 
 local now = time_ms(ARGV[1])
 local before = call('GET', KEYS[1])
@@ -13,6 +14,10 @@ if count == 0 then
   call('SET', KEYS[1], kept or before, 'PX', CLOCK_KEPT_MS)
 elseif kept then
   call('SET', KEYS[1], kept)
+end
+
+for _, id in ipairs(call('ZRANGEBYSCORE', running, format('(%.0f', clock + LEASE_MS + MAX_AHEAD_MS), '+inf', 'LIMIT', 0, 1000)) do
+  call('ZADD', running, format('%.0f', clock + LEASE_MS), id)
 end
 
 local told = { now, count }

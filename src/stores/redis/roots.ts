@@ -78,7 +78,10 @@ export class Roots {
   async trim(nowMs: number): Promise<void> {
     if (Math.abs(nowMs - this.#trimmedMs) < TRIM_EVERY_MS) return;
     this.#trimmedMs = nowMs;
-    await this.parts.client.zremrangebyrank(this.parts.keys.shared('roots'), 0, -this.kept - 1);
+    const { client, scripts, keys, timeOf } = this.parts;
+    const key = keys.shared('roots');
+    await scripts.twPrune(key, timeOf(nowMs), UNUSED_MS);
+    await client.zremrangebyrank(key, 0, -this.kept - 1);
   }
 
   /** A time that a caller told: what `prune` goes by. */

@@ -32,6 +32,7 @@ interface Script {
 }
 
 const TIME = ['time'];
+const TIMES = [...TIME, 'ahead'];
 const RESERVE = ['time', 'buckets', 'leases'];
 const LEASES = [...RESERVE, 'records'];
 const LEDGER = [...LEASES, 'ends', 'ledger'];
@@ -45,10 +46,10 @@ const SCRIPTS: Readonly<Record<ScriptName, Script>> = {
   twCancel: { file: 'cancel', keys: 1, needs: LEDGER },
   twExpired: { file: 'expired', keys: 1, needs: LEASES },
   twReap: { file: 'reap', keys: 1, needs: LEDGER },
-  twHeartbeat: { file: 'heartbeat', keys: 1, needs: TIME },
+  twHeartbeat: { file: 'heartbeat', keys: 1, needs: TIMES },
   twClaim: { file: 'claim', keys: 1, needs: TIME },
   twMark: { file: 'mark', keys: 1, needs: TIME },
-  twPrune: { file: 'prune', keys: 1, needs: TIME },
+  twPrune: { file: 'prune', keys: 1, needs: TIMES },
   twLearn: { file: 'learn', keys: 3, needs: [] },
 };
 
