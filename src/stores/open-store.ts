@@ -29,6 +29,8 @@ export interface StoreObserver extends FallbackObserver {
   connection(state: ConnectionState, fault: string | null): void;
   /** Something of the store is set up so that limits will be wrong one day, in one sentence. */
   misconfigured?(advice: string): void;
+  /** Events that waited for a sink gave way to newer ones: it stayed away for too long. */
+  eventsLost?(events: number): void;
 }
 
 export interface StorePorts {
@@ -54,13 +56,14 @@ export interface OpenedStore {
 /** Opens it. A shared one need not be there. @throws Error in one sentence: a TLS file or the journal can't be read. */
 export async function openStore(settings: StoreSettings, ports: StorePorts): Promise<OpenedStore> {
   const keepEvents = settings.ledger.file !== null;
-  if (settings.address.kind === 'memory') return openedStore(createMemoryStore({ keepEvents }));
+  const onEventsLost = (events: number): void => ports.observer.eventsLost?.(events);
+  if (settings.address.kind === 'memory') return openedStore(createMemoryStore({ keepEvents, onEventLost: () => { onEventsLost(1); } }));
   const journal = await journalOf(settings.journal, ports);
   const connection = connect(settings.address, ports);
   const onFault = (error: unknown): void => {
     ports.observer.storeFault(error);
   };
-  const shared = createRedisStore({ client: connection.client, time: 'server', keepEvents, onFault });
+  const shared = createRedisStore({ client: connection.client, time: 'server', keepEvents, onEventsLost, onFault });
   return withFallback(shared, connection, journal, settings, ports);
 }
 

@@ -11,6 +11,7 @@ export interface StoreTold {
   decidedAway(how: OnStoreFailure): void;
   journal(size: { readonly entries: number; readonly bytes: number; readonly dropped: number }): void;
   storeFault(error: unknown): void;
+  eventsLost(events: number): void;
 }
 
 /** Turns that into metrics and log lines. Changes are logged, single requests and calls are counted. */
@@ -44,6 +45,10 @@ export function createStoreObserver({ metrics, log }: { readonly metrics: Metric
     storeFault: (error) => {
       metrics.fault('store');
       log.fault('store', error);
+    },
+    eventsLost: (events) => {
+      metrics.eventsLost(events);
+      log.fault('ledger', new Error('no sink took the events of the ledger for too long: the oldest are lost'));
     },
   };
 }

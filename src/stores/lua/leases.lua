@@ -5,6 +5,7 @@
 --   c            clock of the leases, two doubles: clock ms, time of the last call ms; goes a day after `expired` found no lease
 --   x            sorted set of running leases by the clock at which they expire
 --   n            hash of the number of running leases by tenant, of those that hold no bucket of their own tenant
+--   h            set of names of buckets that are held: those of which `audit` looks whether leases hold them
 --   l:<lease>    record of a lease, see below; ended ones stay as tombstones for a while
 --   b:<bucket>   a bucket, five doubles: deficit units, updated ms, held, limit a minute, mean hold in 1/8 ms; absent = full
 --   k:<tenant>   set of a tenant's bucket names, written beside the scripts
