@@ -16,8 +16,8 @@ local counts, rates, own_less = {}, {}, {}
 local wrong = 0
 
 local function count_holdings(packed)
-  local state, _, _, _, _, _, _, count, tenant, charges = unpack_bytes(LEASE_HEAD, packed)
-  if state ~= 'r' then return end
+  if sub(packed, 1, 1) ~= 'r' then return end
+  local _, _, _, _, _, _, _, count, tenant, charges = unpack_bytes(LEASE_HEAD, packed)
   local at, own = 1, false
   for _ = 1, count do
     local _, name, of, rate, next = unpack_bytes(HELD, charges, at)

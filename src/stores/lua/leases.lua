@@ -38,9 +38,11 @@ end
 
 -- A record: state (r running, e ended, x reaped, c barred), began at ms, output told last and most output told (-1 before the first renewal),
 -- what was charged when it was reaped: input (-1: nothing), cached, output; number of charges that it holds; then, each after its length:
--- tenant, charges as `reserve` got them, what that answered, draft, booked event ('' for none). Of regular ends only the answer is kept.
+-- tenant, charges as `reserve` got them, what that answered, draft, booked event ('' for none). Of regular ends only the state and the answer are kept,
+-- one after the other: there are as many of these as requests in ten minutes.
 local LEASE_HEAD = '<c1dddddddIc0Ic0'
 local LEASE = LEASE_HEAD .. 'Ic0Ic0Ic0'
+local ENDS = { e = true, c = true }
 local HOLDING = '<c1Ic0Ic0ddddd'
 
 -- The first `count` of packed charges: dimension (r t i o c), name of the bucket, tenant, and five doubles: rate a minute, capacity, amount

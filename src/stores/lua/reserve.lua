@@ -19,9 +19,12 @@ local found = call('MGET', unpack(keys))
 local clock, kept = tick(found[1], now)
 if kept then put(KEYS[1], kept) end
 if found[2] then
-  local state, _, _, _, _, _, _, _, _, _, first = unpack_bytes(LEASE, found[2])
+  local state = sub(found[2], 1, 1)
   write_buckets(now)
-  return state == 'c' and pack_bytes('<d', 2) or first
+  if state == 'c' then return pack_bytes('<d', 2) end
+  if state == 'e' then return sub(found[2], 2) end
+  local _, _, _, _, _, _, _, _, _, _, first = unpack_bytes(LEASE, found[2])
+  return first
 end
 take_buckets(charges, found, 2, now)
 

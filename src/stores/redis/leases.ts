@@ -48,10 +48,11 @@ export class RedisLeases {
     const { roots, tenants } = this.parts;
     tenants.learn(request);
     roots.use(request.rootId, request.nowMs);
-    const lease = this.#known.begin(request);
+    // Of one that ended nothing begins again.
+    const lease = this.#known.hasEnded(request.leaseId) ? null : this.#known.begin(request);
     const result = reserveResult(request, await this.#reserve(request, request.nowMs, false));
-    if (result?.kind === 'reserved') lease.result = result;
-    else this.#known.forget(request.leaseId);
+    if (lease !== null && result?.kind === 'reserved') lease.result = result;
+    else if (lease !== null) this.#known.forget(request.leaseId);
     if (result === null) throw new Error('the lease was cancelled before it began');
     return result;
   }
