@@ -74,7 +74,7 @@ export async function createApp({ config: initial, clock, log, version, newId, s
   const shared = { clock, random: Math.random, owner: newId() };
   const opened = given === undefined ? await openStore(initial.store, { ...shared, observer: createStoreObserver({ metrics, log }) }) : openedStore(given);
   const { store } = opened;
-  const pools = givenPools === undefined ? openPools(initial.store, { ...shared, observer: createPoolsObserver({ metrics, log }) }) : keptHere(givenPools);
+  const pools = givenPools === undefined ? openPools(initial.store, { ...shared, observer: createPoolsObserver({ metrics, log }), refusal: () => opened.refusal() }) : keptHere(givenPools);
   const admission = createAdmission({
     policy: () => config.policy,
     store,
@@ -139,9 +139,9 @@ function isAlone(poolId: string, opened: OpenedStore, pools: OpenedPools): boole
 }
 
 /** What of the store is not there, and what holds then. */
-function missing(opened: OpenedStore, pools: OpenedPools, { store: { onFailure } }: Config): Pick<Health, 'withoutStore' | 'withoutKeeper'> {
+function missing(opened: OpenedStore, pools: OpenedPools, { store: { onFailure } }: Config): Pick<Health, 'withoutStore' | 'storeRefusal' | 'withoutKeeper'> {
   const alone = pools.away().length;
-  return { withoutStore: opened.health() === 'away' ? onFailure : null, withoutKeeper: alone > 0 ? { pools: alone, how: onFailure } : null };
+  return { withoutStore: opened.health() === 'away' ? onFailure : null, storeRefusal: opened.refusal(), withoutKeeper: alone > 0 ? { pools: alone, how: onFailure } : null };
 }
 
 type Shared = Pick<AppParts, 'clock'> & { readonly random: () => number; readonly owner: string };

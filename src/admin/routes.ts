@@ -11,6 +11,8 @@ export interface Health {
   readonly draining: boolean;
   /** What holds while the shared store is away, as now; absent or null: it is there. */
   readonly withoutStore?: OnStoreFailure | null;
+  /** Why the store is not written to though it is there, in words; null: it is. */
+  readonly storeRefusal?: string | null;
   /** Pools that no processor keeps, and what holds there; absent or null: none. */
   readonly withoutKeeper?: { readonly pools: number; readonly how: OnStoreFailure } | null;
 }
@@ -99,11 +101,12 @@ async function usageAnswer(usage: NonNullable<AdminSources['usage']>, query: URL
  * A processor without its store still serves, unless it is told to refuse then: load balancers should go elsewhere. One that only misses the keeper
  * of a pool stays: the others miss it too, for the two seconds until another takes over.
  */
-function readiness({ ready, draining, withoutStore = null, withoutKeeper = null }: Health): AdminAnswer {
+function readiness({ ready, draining, withoutStore = null, storeRefusal = null, withoutKeeper = null }: Health): AdminAnswer {
   if (draining) return say(503, 'draining');
   if (!ready) return say(503, 'starting');
   if (withoutStore === null) return say(200, withoutKeeper === null ? 'ready' : `ready, ${withoutKeeper.pools} pool(s) without a keeper: ${withoutKeeper.how}`);
-  return withoutStore === 'closed' ? say(503, 'store away') : say(200, `ready, store away: ${withoutStore}`);
+  const away = storeRefusal === null ? 'store away' : `store away (${storeRefusal})`;
+  return withoutStore === 'closed' ? say(503, away) : say(200, `ready, ${away}: ${withoutStore}`);
 }
 
 function eventsAsked(query: URLSearchParams): number {

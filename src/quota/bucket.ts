@@ -34,6 +34,15 @@ export function wholeTokens(n: number): number {
   return n >= MAX_TOKENS ? MAX_TOKENS : Math.floor(n);
 }
 
+/** A bucket from further ahead than this was written by a clock that was wrong and is right again; smaller steps back count as no time. */
+export const MAX_AHEAD_MS = 60_000;
+
+/** Takes a bucket from too far ahead as of now, its level kept: else it would not refill until the clock is there again. */
+export function bringBack(state: BucketState, nowMs: number): void {
+  const now = Math.floor(nowMs);
+  if (state.updatedMs - now > MAX_AHEAD_MS) state.updatedMs = now;
+}
+
 /** The time of a change: whole milliseconds, never before the last one. */
 export function laterMs(state: Readonly<BucketState>, nowMs: number): number {
   return Math.max(Math.floor(nowMs), state.updatedMs);

@@ -1,7 +1,7 @@
 import type { BucketCharge, Consumption, Level, Shortage } from '../domain/lease.js';
 import type { BucketSpec } from '../domain/store.js';
 import type { LimitDimension } from '../domain/tenant.js';
-import { deficitAt, giveBack, laterMs, remainingTokens, resetMs, take, waitMs, wholeTokens } from '../quota/bucket.js';
+import { bringBack, deficitAt, giveBack, laterMs, remainingTokens, resetMs, take, waitMs, wholeTokens } from '../quota/bucket.js';
 import type { BucketState } from '../quota/bucket.js';
 
 /** Without any ended lease to go by: how long a place in a concurrency limit is guessed to stay taken. */
@@ -90,6 +90,7 @@ export function adjust(holding: Holding, amount: number, nowMs: number): void {
   const more = amount - holding.amount;
   holding.amount = amount;
   if (more === 0) return;
+  bringBack(bucket, nowMs);
   const deficit = deficitAt(bucket, bucket.limit, nowMs);
   bucket.updatedMs = laterMs(bucket, nowMs);
   bucket.deficitUnits = more > 0 ? take(deficit, more) : giveBack(deficit, -more);

@@ -1,4 +1,5 @@
 import type { BucketCharge, TenantTotals } from '../domain/lease.js';
+import { bringBack } from '../quota/bucket.js';
 import type { Figures } from './ledger-entries.js';
 import { isForgettable, isUncharged } from './memory-buckets.js';
 import type { Bucket } from './memory-buckets.js';
@@ -37,9 +38,19 @@ export class TenantTable {
     return this.#keep(bucket);
   }
 
-  /** The bucket that stands where `bucket` stood: another one, or the same again, if it was forgotten since. */
-  currentBucket(bucket: Bucket): Bucket {
-    return this.#buckets.get(bucket.key) ?? this.#keep(bucket);
+  /** The bucket that stands where `bucket` stood: another one, full at first, if it was forgotten since. */
+  currentBucket(bucket: Bucket, nowMs: number): Bucket {
+    const current = this.#buckets.get(bucket.key) ?? this.#keep({ ...bucket, deficitUnits: 0, updatedMs: 0, held: 0, holdEighths: 0 });
+    bringBack(current, nowMs);
+    return current;
+  }
+
+  /** What a reservation does first, also one that is refused: buckets of a time that is still far ahead refill from now on. */
+  bringBack(charges: readonly BucketCharge[], nowMs: number): void {
+    for (const { key } of charges) {
+      const bucket = this.#buckets.get(key);
+      if (bucket !== undefined) bringBack(bucket, nowMs);
+    }
   }
 
   leaseBegan(tenantId: string): void {

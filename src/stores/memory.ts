@@ -80,6 +80,7 @@ class MemoryStore implements Store {
     if (known !== null) return known.kind === 'ended' ? known.result : known.lease.result;
     this.#leases.touch(rootId, nowMs);
     this.#tenants.sweep(enforced.length + shadowed.length + SWEEP_AHEAD, nowMs);
+    for (const charges of [enforced, shadowed]) this.#tenants.bringBack(charges, nowMs);
     const shortage = this.#longestShortage(enforced, nowMs);
     if (shortage !== null) return { kind: 'refused', shortage, levels: this.#levels([enforced, shadowed], nowMs) };
     return this.#begin(request, nowMs);
@@ -135,7 +136,10 @@ class MemoryStore implements Store {
 
   async heartbeat(owner: string, nowMs: number): Promise<number> {
     this.#processors.set(owner, nowMs);
-    for (const [id, toldMs] of this.#processors) if (nowMs - toldMs >= PROCESSOR_MS) this.#processors.delete(id);
+    for (const [id, toldMs] of this.#processors) {
+      if (nowMs - toldMs >= PROCESSOR_MS) this.#processors.delete(id);
+      else if (toldMs > nowMs) this.#processors.set(id, nowMs);
+    }
     return this.#processors.size;
   }
 
@@ -210,7 +214,7 @@ class MemoryStore implements Store {
   /** A lease that others settled for dead runs again, with its reservation. What was booked of it stays until it ends. */
   #reopen(lease: Lease, outputTokens: number, nowMs: number): void {
     for (const holding of lease.holdings) {
-      holding.bucket = this.#tenants.currentBucket(holding.bucket);
+      holding.bucket = this.#tenants.currentBucket(holding.bucket, nowMs);
       holdAgain(holding, outputTokens, nowMs);
     }
     this.#start(lease, nowMs);
@@ -231,7 +235,7 @@ class MemoryStore implements Store {
   /** Charges what a lease truly consumed in place of what is charged for it; null: as if it had never been. */
   #bringTo(lease: Lease, truth: Figures | null, nowMs: number): void {
     for (const holding of lease.holdings) {
-      holding.bucket = this.#tenants.currentBucket(holding.bucket);
+      holding.bucket = this.#tenants.currentBucket(holding.bucket, nowMs);
       adjust(holding, truth === null ? 0 : trueAmount(holding, truth), nowMs);
     }
   }

@@ -13,6 +13,8 @@ export interface PoolPorts {
   /** Unique name of this processor: of each start another. */
   readonly owner: string;
   readonly observer: PoolsObserver;
+  /** Why the store must not be written to, in words; null: it may. */
+  readonly refusal?: () => string | null;
 }
 
 export interface OpenedPools {

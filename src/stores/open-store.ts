@@ -11,6 +11,8 @@ import { Journal } from './fallback/journal.js';
 import { openJournal } from './fallback/journal-file.js';
 import { createMemoryStore } from './memory.js';
 import { within } from './fallback/within.js';
+import { withKnownLayout } from './redis/known-layout.js';
+import { Layout, newerLayout } from './redis/layout.js';
 import { createRedisStore } from './redis/redis-store.js';
 import { loadScripts } from './redis/scripts.js';
 
@@ -29,6 +31,10 @@ export interface StoreObserver extends FallbackObserver {
   connection(state: ConnectionState, fault: string | null): void;
   /** Something of the store is set up so that limits will be wrong one day, in one sentence. */
   misconfigured?(advice: string): void;
+  /** The store is of a later release, and is not written to: why, in words. Null: it no longer is. */
+  layout?(newer: string | null): void;
+  /** Events that waited for a sink gave way to newer ones: it stayed away for too long. */
+  eventsLost?(events: number): void;
 }
 
 export interface StorePorts {
@@ -45,8 +51,10 @@ export interface OpenedStore {
   readonly store: Store;
   /** Waits a moment for the first connection, and tells the others that this processor lives. Never rejects. */
   start(): Promise<void>;
-  /** `away` as soon as the connection is lost, before any request noticed. */
+  /** `away` as soon as the connection is lost, or the store is of a later release, before any request noticed. */
   health(): StoreHealth;
+  /** Why it must not be written to, in words: it is of a later release. Null: it may. */
+  refusal(): string | null;
   /** Books what waits, within a bound, and disconnects. */
   close(): Promise<void>;
 }
@@ -54,19 +62,21 @@ export interface OpenedStore {
 /** Opens it. A shared one need not be there. @throws Error in one sentence: a TLS file or the journal can't be read. */
 export async function openStore(settings: StoreSettings, ports: StorePorts): Promise<OpenedStore> {
   const keepEvents = settings.ledger.file !== null;
-  if (settings.address.kind === 'memory') return openedStore(createMemoryStore({ keepEvents }));
+  const onEventsLost = (events: number): void => ports.observer.eventsLost?.(events);
+  if (settings.address.kind === 'memory') return openedStore(createMemoryStore({ keepEvents, onEventLost: () => { onEventsLost(1); } }));
   const journal = await journalOf(settings.journal, ports);
   const connection = connect(settings.address, ports);
   const onFault = (error: unknown): void => {
     ports.observer.storeFault(error);
   };
-  const shared = createRedisStore({ client: connection.client, time: 'server', keepEvents, onFault });
-  return withFallback(shared, connection, journal, settings, ports);
+  const layout = new Layout({ client: connection.client, onChange: (newer) => { ports.observer.layout?.(newer === null ? null : newerLayout(newer)); } });
+  const shared = createRedisStore({ client: connection.client, time: 'server', keepEvents, onEventsLost, onFault });
+  return withFallback({ store: withKnownLayout(shared, layout), connection, layout, journal }, settings, ports);
 }
 
 /** A store that is always there. */
 export function openedStore(store: Store): OpenedStore {
-  return { store, start: () => Promise.resolve(), health: () => 'up', close: () => store.close() };
+  return { store, start: () => Promise.resolve(), health: () => 'up', refusal: () => null, close: () => store.close() };
 }
 
 function connect(address: RedisAddress, { clock, random, observer }: StorePorts): StoreConnection {
@@ -89,8 +99,8 @@ function connect(address: RedisAddress, { clock, random, observer }: StorePorts)
 }
 
 /** What is done with each new connection, so that requests find it ready. Never rejects: nothing of it must succeed. */
-async function prepare({ client }: StoreConnection, { clock, observer }: StorePorts): Promise<void> {
-  const all = Promise.allSettled([loadScripts(client), adviseOnEviction(client, observer)]);
+async function prepare({ connection: { client }, layout }: Shared, { clock, observer }: StorePorts): Promise<void> {
+  const all = Promise.allSettled([layout.check(), loadScripts(client), adviseOnEviction(client, observer)]);
   await within(clock, PREPARED_MS, () => all).catch(() => undefined);
 }
 
@@ -104,13 +114,21 @@ function reasonOf(fault: string | null): string {
   return (fault ?? '').replaceAll(/\d+/g, '');
 }
 
-function withFallback(shared: Store, connection: StoreConnection, journal: Journal, settings: StoreSettings, ports: StorePorts): OpenedStore {
+interface Shared {
+  readonly store: Store;
+  readonly connection: StoreConnection;
+  readonly layout: Layout;
+  readonly journal: Journal;
+}
+
+function withFallback(shared: Shared, settings: StoreSettings, ports: StorePorts): OpenedStore {
   const { timeoutMs, onFailure: mode } = settings;
-  const store: FallbackStore = createFallbackStore({ store: shared, ...ports, mode, timeoutMs, journal, processors: () => heartbeats.count() });
+  const { connection, layout, journal } = shared;
+  const store: FallbackStore = createFallbackStore({ store: shared.store, ...ports, mode, timeoutMs, journal, processors: () => heartbeats.count() });
   const heartbeats = new Heartbeats({ store, ...ports });
   let prepared: Promise<void> = Promise.resolve();
   connection.onChange((state) => {
-    if (state === 'ready') prepared = prepare(connection, ports);
+    if (state === 'ready') prepared = prepare(shared, ports);
   });
   return {
     store,
@@ -120,7 +138,8 @@ function withFallback(shared: Store, connection: StoreConnection, journal: Journ
       await prepared;
       await heartbeats.start();
     },
-    health: () => (connection.state() === 'ready' ? store.health() : 'away'),
+    health: () => (connection.state() === 'ready' && layout.newer === null ? store.health() : 'away'),
+    refusal: () => (layout.newer === null ? null : newerLayout(layout.newer)),
     close: async () => {
       heartbeats.stop();
       await store.close();

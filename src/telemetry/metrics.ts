@@ -96,6 +96,7 @@ export class Metrics {
   readonly #settlements = this.#tally('settlements_total', 'Leases of this processor that were settled, by how the store took it.', ['result']);
   readonly #reaped = this.#counter('reaped_leases_total', 'Leases, of whichever processor, that this one settled for dead.', []);
   readonly #exported = this.#counter('ledger_events_exported_total', 'Events of the ledger that the sink has.', []);
+  readonly #eventsLost = this.#counter('ledger_events_lost_total', 'Events that waited for a sink and gave way to newer ones.', []);
   readonly #storeConnected = this.#gauge('store_connected', 'Whether the connection to the store stands: 1 or 0. In memory it always does.', []);
   readonly #storeAway = this.#gauge('store_away', 'Whether requests are decided without the store: 1 or 0.', []);
   readonly #decidedAway = this.#counter('decisions_without_store_total', 'Requests that were decided without the store, by how.', ['how']);
@@ -205,6 +206,10 @@ export class Metrics {
     this.#journalEntries.set(entries);
     this.#journalBytes.set(bytes);
     this.#journalDropped.inc(newlyDropped);
+  }
+
+  eventsLost(events: number): void {
+    this.#eventsLost.inc(events);
   }
 
   fault(kind: FaultKind | 'telemetry'): void {

@@ -11,6 +11,8 @@ export interface StoreTold {
   decidedAway(how: OnStoreFailure): void;
   journal(size: { readonly entries: number; readonly bytes: number; readonly dropped: number }): void;
   storeFault(error: unknown): void;
+  eventsLost(events: number): void;
+  layout(newer: string | null): void;
 }
 
 /** Turns that into metrics and log lines. Changes are logged, single requests and calls are counted. */
@@ -44,6 +46,14 @@ export function createStoreObserver({ metrics, log }: { readonly metrics: Metric
     storeFault: (error) => {
       metrics.fault('store');
       log.fault('store', error);
+    },
+    layout: (newer) => {
+      if (newer === null) log.info('the store has a layout that this release knows');
+      else log.error(`the store is of a later release (${newer}): nothing is written to it, and what onStoreFailure says holds, until this processor is of that release too`);
+    },
+    eventsLost: (events) => {
+      metrics.eventsLost(events);
+      log.fault('ledger', new Error('no sink took the events of the ledger for too long: the oldest are lost'));
     },
   };
 }

@@ -100,6 +100,41 @@ function describeLeases(makeStore: MakeStore): void {
       expect((await on.store.reserve(request('b', T0 + 90_000, [rpm]))).kind).toBe('reserved');
     });
 
+    test('a bucket from more than a minute ahead is taken as of now, its level kept, by the first that asks for it', async () => {
+      const rpm = charge('requests', { limit: 2 });
+      for (const id of ['a', 'b']) {
+        await on.store.reserve(request(id, T0 + 3_600_000, [rpm]));
+        await settle(id, used(0, 0), T0 + 3_600_000);
+      }
+      expect(await remaining(rpm, T0)).toBe(0);
+      expect(await on.store.reserve(request('c', T0, [rpm]))).toMatchObject({ kind: 'refused', shortage: { waitMs: 30_000, exact: true } });
+      expect((await on.store.reserve(request('c', T0 + 29_999, [rpm]))).kind).toBe('refused');
+      expect((await on.store.reserve(request('c', T0 + 30_000, [rpm]))).kind).toBe('reserved');
+    });
+
+    test('a bucket from a minute ahead, or less, waits for the clock', async () => {
+      const rpm = charge('requests', { limit: 60, capacity: 1 });
+      await on.store.reserve(request('a', T0 + 60_000, [rpm]));
+      await settle('a', used(0, 0), T0 + 60_000);
+      expect((await on.store.reserve(request('b', T0, [rpm]))).kind).toBe('refused');
+      expect((await on.store.reserve(request('b', T0 + 60_999, [rpm]))).kind).toBe('refused');
+      expect((await on.store.reserve(request('b', T0 + 61_000, [rpm]))).kind).toBe('reserved');
+    });
+
+    test('what ends, grows or comes back from the dead after the clock was put right goes on from now', async () => {
+      const [ended, grown, back] = ['ended', 'grown', 'back'].map((tenantId) => charge('tokens', { tenantId, limit: 600, capacity: 10_000, amount: 500 })) as [BucketCharge, BucketCharge, BucketCharge];
+      const aheadMs = T0 + 3_600_000;
+      for (const bucket of [ended, grown, back]) await on.store.reserve(request(bucket.tenantId, aheadMs, [bucket], [], bucket.tenantId));
+      for (let ms = 1_000; ms <= 10_000; ms += 1_000) {
+        await on.store.renew(['ended', 'grown'].map((leaseId) => ({ leaseId, outputTokens: 0 })), aheadMs + ms);
+        await on.store.reap(aheadMs + ms);
+      }
+      await settle('ended', used(400, 0), T0);
+      await on.store.renew(['grown', 'back'].map((leaseId) => ({ leaseId, outputTokens: 700 })), T0);
+      expect(await on.remainingOf([ended, grown, back], T0)).toEqual([9_600, 9_300, 9_300]);
+      expect(await on.remainingOf([ended, grown, back], T0 + 10_000)).toEqual([9_700, 9_400, 9_400]);
+    });
+
     test('a time with a fraction counts as its whole millisecond', async () => {
       const rpm = charge('requests', { limit: 1 });
       await on.store.reserve(request('a', T0 + 0.9, [rpm]));

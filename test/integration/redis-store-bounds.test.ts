@@ -48,3 +48,62 @@ test('a tenant that is put under a parent, and taken out again, is found where i
   await store.reserve(request('m3', T0, [bucket], [], 'mover', { rootId: 'corp' }));
   expect(await seen()).toBe(600 - 10 - 5);
 });
+
+test('what clients make up leaves keys whose number is bounded: those of roots that are not known any more go within a day', async () => {
+  await client.flushall();
+  const store = createRedisStore({ client, time: 'caller', onFault: () => undefined, keepEvents: true, roots: 20, tenants: 20 });
+  for (let i = 0; i < 100; i++) {
+    await use(store, `own-${i}`, `own-${i}`, T0 + i * 1_000);
+    await use(store, `below-${i}`, 'corp', T0 + i * 1_000);
+    await store.saveLearned([{ key: `chat model-${i}`, observations: 1, state: 's' }]);
+  }
+  await store.acknowledgeEvents(await store.pendingEvents(1_000));
+  for (let ms = 100_000; ms <= 300_000; ms += 10_000) {
+    await store.reap(T0 + ms);
+    await store.pendingEvents(10);
+  }
+  const keys = await client.keys('*');
+  const left = await Promise.all(keys.map(async (key) => ({ key, ms: await client.pttl(key) })));
+  const [dayMs, monthsMs] = [86_400_000, 460 * 86_400_000];
+  expect(left.filter(({ ms }) => ms > dayMs).filter(({ key }) => key.endsWith(':u'))).toHaveLength(20);
+  expect(left.filter(({ key, ms }) => key.endsWith(':u') && (ms < 0 || ms > monthsMs))).toEqual([]);
+  expect(left.filter(({ ms }) => ms < 0).map(({ key }) => key).toSorted()).toEqual(['roots', 'tenants', '{learned}:n', '{learned}:o', '{learned}:s'].map((name) => `tw1:${name}`));
+  expect(await client.hlen('tw1:tenants')).toBe(20);
+});
+
+test('a root that was forgotten and is used again keeps its totals', async () => {
+  await client.flushall();
+  const store = createRedisStore({ client, time: 'caller', onFault: () => undefined, roots: 1 });
+  await use(store, 'first', 'first', T0);
+  await use(store, 'second', 'second', T0 + 1_000);
+  await store.reap(T0 + 1_000);
+  expect(await client.pttl('tw1:{first}:u')).toBeLessThanOrEqual(86_400_000);
+  await use(store, 'first', 'first', T0 + 5_000);
+  await expect.poll(() => client.pttl('tw1:{first}:u')).toBeGreaterThan(400 * 86_400_000);
+});
+
+test('tenants that are made up below one parent push out those of the fewest requests, and none of those used today', async () => {
+  await client.flushall();
+  const store = createRedisStore({ client, time: 'caller', onFault: () => undefined });
+  const dayMs = 86_400_000;
+  await use(store, 'made-up', 'corp', T0 - dayMs);
+  const record = (await client.hgetBuffer('tw1:{corp}:u', 'made-up'))!;
+  const some = Array.from({ length: 9_999 }, (_, i): [string, Buffer] => [`made-up-${i}`, record]);
+  await client.hset('tw1:{corp}:u', new Map(some));
+  for (let i = 0; i < 50; i++) await use(store, `new-${i}`, 'corp', T0 + i);
+  expect(await client.hlen('tw1:{corp}:u')).toBe(10_000);
+  const { totals } = await store.snapshot([], T0);
+  expect([...totals.keys()].filter((id) => id.startsWith('new-'))).toHaveLength(50);
+});
+
+test('a sink that never takes anything does not fill the store: beyond the bound the oldest events are lost, and counted', async () => {
+  await client.flushall();
+  let lost = 0;
+  const store = createRedisStore({ client, time: 'caller', onFault: () => undefined, keepEvents: true, queuedEvents: 100, onEventsLost: (events) => (lost += events) });
+  for (let i = 0; i < 500; i++) await use(store, 'acme', 'acme', T0 + i * 1_000);
+  const queued = await client.xlen('tw1:{acme}:q');
+  expect(queued).toBeGreaterThanOrEqual(100);
+  expect(queued).toBeLessThan(200);
+  expect(queued + lost).toBe(500);
+  expect((await store.pendingEvents(1)).map(({ event: one }) => one.settledAtMs)).toEqual([T0 + lost * 1_000]);
+});

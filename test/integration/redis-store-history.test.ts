@@ -41,7 +41,7 @@ test(`random histories: Redis and memory answer as the model does, over ${STEPS}
     const told = await playHistory(seed, STEPS_A_HISTORY, [await redis(), memory()], { maxBehindMs: MAX_BEHIND_MS });
     for (const [kind, count] of Object.entries(told)) tally[kind] = (tally[kind] ?? 0) + count;
   }
-  const kinds = ['reserved', 'refused', 'reaped', 'reaped whole', 'reopened', 'idle', 'busy'];
+  const kinds = ['reserved', 'refused', 'reaped', 'reaped whole', 'reopened', 'idle', 'busy', 'clock put right'];
   const ends = ['settled', 'corrected', 'already_ended', 'unknown'].flatMap((result) => [`settle: ${result}`, `cancel: ${result}`]);
   // Nothing was left out.
   for (const kind of [...kinds, ...ends]) expect(tally[kind], kind).toBeGreaterThan(0);

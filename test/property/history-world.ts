@@ -90,6 +90,10 @@ export class World {
     this.#specs = null;
   }
 
+  rootOf(tenantId: string): string {
+    return CHAINS.get(tenantId)?.at(-1) ?? tenantId;
+  }
+
   /** What a random request is charged to. */
   ask(): Asked {
     const tenantId = this.random.pick(TENANTS);

@@ -34,6 +34,11 @@ export class ModelBucket {
     return this.deficit === 0 ? 0 : Math.max(0, this.deficit - Math.max(0, nowMs - this.updatedMs) * limit);
   }
 
+  /** The clock was wrong when the bucket was used last: it goes on from now. */
+  comeBack(nowMs: number): void {
+    if (this.updatedMs - nowMs > 60_000) this.updatedMs = nowMs;
+  }
+
   /** Time passes up to now, at a rate. */
   passTo(nowMs: number, limit: number): void {
     const deficit = this.deficitAt(limit, nowMs);
@@ -45,6 +50,7 @@ export class ModelBucket {
   /** More tokens, or fewer, for a lease. */
   change(tokens: number, nowMs: number): void {
     if (tokens === 0) return;
+    this.comeBack(nowMs);
     this.passTo(nowMs, this.limit);
     const after = this.deficit + tokens * UNITS;
     this.deficit = Math.max(0, after);

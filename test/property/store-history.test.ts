@@ -16,7 +16,7 @@ describe('random histories: a store answers as the model does', () => {
     for (let seed = FIRST_SEED; seed < FIRST_SEED + STEPS / STEPS_A_HISTORY; seed++) {
       for (const [kind, count] of Object.entries(await playHistory(seed, STEPS_A_HISTORY, [memory()]))) tally[kind] = (tally[kind] ?? 0) + count;
     }
-    const kinds = ['reserved', 'refused', 'reaped', 'reaped whole', 'reopened', 'idle', 'busy'];
+    const kinds = ['reserved', 'refused', 'reaped', 'reaped whole', 'reopened', 'idle', 'busy', 'clock put right'];
     const ends = ['settled', 'corrected', 'already_ended', 'unknown'].flatMap((result) => [`settle: ${result}`, `cancel: ${result}`]);
     // Nothing was left out.
     for (const kind of [...kinds, ...ends]) expect(tally[kind], kind).toBeGreaterThan(STEPS / 20_000);

@@ -45,6 +45,7 @@ export class StoreModel {
     const known = this.leases.get(request.leaseId);
     if (known !== undefined) return known.result;
     const { enforced, shadowed } = request;
+    for (const { key } of [...enforced, ...shadowed]) this.buckets.get(key)?.comeBack(nowMs);
     const shortage = shortageOf(this.buckets, enforced, nowMs);
     if (shortage !== null) return { kind: 'refused', shortage, levels: this.levels([...enforced, ...shadowed], nowMs) };
     const entries = enforced.map((charge) => this.#hold(charge, nowMs));
@@ -174,6 +175,7 @@ export class StoreModel {
     const least = again ? reservedOf(charge) : entry.amount;
     const grows = charge.dimension === 'tokens' || charge.dimension === 'outputTokens';
     if (again) {
+      bucket.comeBack(nowMs);
       bucket.occupy(nowMs);
       // What others had settled is in hand again.
       bucket.settled -= entry.amount;
@@ -195,6 +197,7 @@ export class StoreModel {
     const wasRunning = this.running.delete(lease);
     for (const entry of lease.entries) {
       const { bucket } = entry;
+      bucket.comeBack(nowMs);
       if (!wasRunning) {
         bucket.settled -= entry.amount;
         bucket.inHand += entry.amount;

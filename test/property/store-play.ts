@@ -15,6 +15,8 @@ const MAX_ENDED = 40;
 const ENDED_KNOWN_MS = 480_000;
 const MAX_BEHIND_MS = 50_000;
 const SECOND_MS = 1_000;
+/** How far a clock is wrong that is put right again: beyond what counts as a small step. */
+const WRONG_MS = [61_000, 7_200_000] as const;
 
 interface Known {
   readonly id: string;
@@ -181,12 +183,31 @@ class History {
 
   async #stepClock(): Promise<void> {
     const chance = this.#random.next();
+    if (chance < 0.04) return this.#putClockRight();
     if (chance < 0.5) this.#moveClock(this.#random.whole(0, 3_000));
     else if (chance < 0.6) this.#moveClock(0.5);
     else if (chance < 0.75) this.#moveClock(this.#random.whole(3_000, 300_000));
     else this.#moveClock(-this.#random.whole(1, 30_000));
     this.#referee.note(`clock ${this.#nowMs}`, 'clock');
     await Promise.resolve();
+  }
+
+  /**
+   * A clock that was ahead is put right. All buckets were used while it was wrong: one that was full by it might be forgotten by a store, and
+   * of its past nobody could tell.
+   */
+  async #putClockRight(): Promise<void> {
+    for (const spec of this.#world.specs) {
+      const leaseId = `l${++this.#ids}`;
+      const used = { ...spec, amount: 1, inputAmount: 0 };
+      await this.#ask({ leaseId, tenantId: spec.tenantId, rootId: this.#world.rootOf(spec.tenantId), owner: 'p0', nowMs: this.#nowMs, enforced: [], shadowed: [used], draft: draft(leaseId, 0) }, 0);
+      this.#referee.noteEnd('cancel', leaseId, this.#model.cancel(leaseId, this.#nowMs));
+      await this.#referee.each('settled', 0, (store) => store.cancel(leaseId, this.#nowMs));
+      this.#model.leases.delete(leaseId);
+    }
+    this.#nowMs -= this.#random.whole(...WRONG_MS);
+    this.#latestMs = this.#nowMs;
+    this.#referee.note(`clock put right to ${this.#nowMs}`, 'clock put right');
   }
 
   async #reconfigure(): Promise<void> {

@@ -34,7 +34,8 @@ class Fallback extends Reads implements FallbackStore {
   readonly #leases: OwnLeases;
   readonly #levels: KnownLevels;
   readonly #share: OwnShare;
-  readonly #ended = new Generations<ReserveResult>(ENDED);
+  /** Of those that the store knows nothing is kept: there are as many as requests. */
+  readonly #ended = new Generations<ReserveResult | 'at_store'>(ENDED);
   readonly #circuit: Circuit;
   readonly #homecoming: Homecoming;
   readonly #freed = new Set<() => void>();
@@ -87,6 +88,7 @@ class Fallback extends Reads implements FallbackStore {
 
   async reserve(request: ReserveRequest): Promise<ReserveResult> {
     const first = this.#leases.get(request.leaseId)?.result ?? this.#ended.get(request.leaseId);
+    if (first === 'at_store') return this.#endedThere(request);
     if (first !== undefined) return first;
     if (this.#circuit.isOpen) return this.#decideAway(request, 'no');
     try {
@@ -165,6 +167,12 @@ class Fallback extends Reads implements FallbackStore {
     void this.#homecoming.now();
   }
 
+  /** What was answered to a lease that ended the store says. */
+  async #endedThere(request: ReserveRequest): Promise<ReserveResult> {
+    if (this.#circuit.isOpen) return { kind: 'unavailable', levels: [] };
+    return this.#counted(BACKGROUND_MS, () => this.parts.store.reserve(request));
+  }
+
   /** Decides without the store. One that may be there and must not be is cancelled when it is back: only its answer may have been lost. */
   #decideAway(request: ReserveRequest, atStore: AtStore): ReserveResult {
     const { mode, processors, observer } = this.parts;
@@ -194,7 +202,7 @@ class Fallback extends Reads implements FallbackStore {
 
   #took(leaseId: string, nowMs: number): OwnLease | undefined {
     const lease = this.#leases.take(leaseId);
-    if (lease !== undefined) this.#ended.set(leaseId, lease.result, nowMs);
+    if (lease !== undefined) this.#ended.set(leaseId, lease.atStore === 'yes' ? 'at_store' : lease.result, nowMs);
     return lease;
   }
 

@@ -11,7 +11,8 @@ local HOLD_PARTS, LEARNED_MS = 8, 60000
 local UNKNOWN_HOLD_MS, MIN_PLACE_WAIT_MS, MAX_PLACE_WAIT_MS = 1000, 100, 60000
 
 local BUCKET = '<ddddd'
-local base = string.sub(KEYS[1], 1, -2)
+local sub = string.sub
+local base = sub(KEYS[1], 1, -2)
 
 -- What one MSET writes at the end: key, value, key, value …
 local writes = {}
@@ -24,10 +25,12 @@ end
 -- Buckets of this call by key, each read once and written once. A new one is full.
 local buckets = {}
 
+-- Time of one that lies too far ahead becomes now, its level stays. Smaller steps back count as no time.
 local function parse_bucket(packed, rate, now)
-  if not packed or #packed ~= 40 then return { deficit = 0, updated = now, held = 0, limit = rate, hold = 0, changed = false } end
+  if not packed or #packed ~= 40 then return { deficit = 0, updated = now, held = 0, was = 0, limit = rate, hold = 0, changed = false } end
   local deficit, updated, held, limit, hold = unpack_bytes(BUCKET, packed)
-  return { deficit = deficit, updated = updated, held = held, limit = limit, hold = hold, changed = false }
+  local ahead = updated - now > MAX_AHEAD_MS
+  return { deficit = deficit, updated = ahead and now or updated, held = held, was = held, limit = limit, hold = hold, changed = ahead }
 end
 
 -- Gives holdings the buckets that one MGET found for them, from its answer `from` on.
@@ -57,8 +60,16 @@ local function deficit_at(bucket, rate, now)
   return refilled >= deficit and 0 or deficit - refilled
 end
 
+-- Notes the names of buckets that are held now, or no more.
+local function note_held(command, keys)
+  if #keys == 0 then return end
+  for i = 1, #keys do keys[i] = sub(keys[i], #base + 3) end
+  call(command, base .. 'h', unpack(keys))
+end
+
 -- A bucket that a lease holds stays; any other goes a while after it is full again.
 local function write_buckets(now)
+  local taken, left = {}, {}
   for key, bucket in pairs(buckets) do
     if bucket.changed then
       local packed = pack_bytes(BUCKET, bucket.deficit, bucket.updated, bucket.held, bucket.limit, bucket.hold)
@@ -68,9 +79,13 @@ local function write_buckets(now)
         local full = divide_up(bucket.deficit, bucket.limit) + max(0, bucket.updated - now)
         call('SET', key, packed, 'PX', format('%.0f', full + FULL_KEPT_MS))
       end
+      if bucket.was == 0 and bucket.held > 0 then taken[#taken + 1] = key end
+      if bucket.was > 0 and bucket.held == 0 then left[#left + 1] = key end
     end
   end
   if #writes > 0 then call('MSET', unpack(writes)) end
+  note_held('SADD', taken)
+  note_held('SREM', left)
 end
 
 local function occupy(bucket, now)

@@ -5,6 +5,7 @@
 -- Returns how many told so within that time, this one included.
 
 local now = time_ms(ARGV[1])
+come_back(KEYS[1], now)
 call('ZADD', KEYS[1], format('%.0f', now), ARGV[2])
 call('ZREMRANGEBYSCORE', KEYS[1], '-inf', format('%.0f', now - ARGV[3]))
 return call('ZCARD', KEYS[1])

@@ -5,6 +5,7 @@
 --   c            clock of the leases, two doubles: clock ms, time of the last call ms; goes a day after `expired` found no lease
 --   x            sorted set of running leases by the clock at which they expire
 --   n            hash of the number of running leases by tenant, of those that hold no bucket of their own tenant
+--   h            set of names of buckets that are held: those of which `audit` looks whether leases hold them
 --   l:<lease>    record of a lease, see below; ended ones stay as tombstones for a while
 --   b:<bucket>   a bucket, five doubles: deficit units, updated ms, held, limit a minute, mean hold in 1/8 ms; absent = full
 --   k:<tenant>   set of a tenant's bucket names, written beside the scripts
@@ -37,9 +38,11 @@ end
 
 -- A record: state (r running, e ended, x reaped, c barred), began at ms, output told last and most output told (-1 before the first renewal),
 -- what was charged when it was reaped: input (-1: nothing), cached, output; number of charges that it holds; then, each after its length:
--- tenant, charges as `reserve` got them, what that answered, draft, booked event ('' for none). Of regular ends only the answer is kept.
+-- tenant, charges as `reserve` got them, what that answered, draft, booked event ('' for none). Of regular ends only the state and the answer are kept,
+-- one after the other: there are as many of these as requests in ten minutes.
 local LEASE_HEAD = '<c1dddddddIc0Ic0'
 local LEASE = LEASE_HEAD .. 'Ic0Ic0Ic0'
+local ENDS = { e = true, c = true }
 local HOLDING = '<c1Ic0Ic0ddddd'
 
 -- The first `count` of packed charges: dimension (r t i o c), name of the bucket, tenant, and five doubles: rate a minute, capacity, amount

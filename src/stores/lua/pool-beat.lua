@@ -8,12 +8,18 @@
 -- keeper (else '', '', ''), then the processors that live.
 --
 -- A claim is soft state: a server that stood still, or lost it, costs a registration with a new keeper and nothing else. So its own time is enough.
+-- Invariant: a claim ends within its time from now, also where a clock that was ahead wrote it.
 
 local me, keep = ARGV[2], ARGV[8]
 local now = time_ms(ARGV[1])
 local till, epoch, holder = match(call('GET', KEYS[1]) or '', '^(%d+) (%d+) (.*)$')
 till, epoch, holder = tonumber(till or 0), tonumber(epoch or 0), holder or ''
 local taken, saved, last = '', '', ''
+local longest = now + ARGV[5]
+if till > longest then
+  till = longest
+  call('SET', KEYS[1], format('%.0f %.0f %s', till, epoch, holder), 'PX', keep)
+end
 
 local function claim()
   till = now + ARGV[5]
@@ -33,6 +39,7 @@ elseif ARGV[4] == '1' and (holder == '' or holder == me or now >= till) then
   last = entries[1] and entries[1][1] or '0'
 end
 
+come_back(KEYS[2], now)
 call('ZADD', KEYS[2], format('%.0f', now), me)
 call('ZREMRANGEBYSCORE', KEYS[2], '-inf', format('%.0f', now - ARGV[7]))
 if ARGV[9] ~= '' then call('XTRIM', KEYS[4], 'MINID', '~', ARGV[9]) end

@@ -1,10 +1,10 @@
 -- Ends expired leases for processors that renew them no more.
 --
 -- KEYS  1 clock of the root
--- ARGV  1 time ms or '', 2 keep for a sink (0 1), 3 events kept, then 8 a lease: lease, output tokens that `expired` told (or '' where it was
+-- ARGV  1 time ms or '', 2 how many wait for a sink at most (0: no sink), 3 events kept, then 8 a lease: lease, output tokens that `expired` told (or '' where it was
 --       never renewed: everything goes back then, and the rest is ''), event of all that it comes to (JSON); then what to book: event (JSON),
 --       day, month, parent or '', eight doubles as `settle` takes them
--- Returns how many were ended.
+-- Returns { how many were ended, events lost }.
 -- Invariants: a lease that was renewed or ended since `expired` told of it is left alone; the tombstone holds what was charged, so that its
 --       processor, should it come back, charges only the difference.
 
@@ -43,4 +43,4 @@ for i = 4, #ARGV, 8 do
   end
 end
 write_buckets(now)
-return ended
+return { ended, lost }

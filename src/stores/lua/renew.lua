@@ -53,7 +53,7 @@ for i = 2, #ARGV, 2 do
   seen[id] = true
   if not packed then
     unknown[#unknown + 1] = id
-  else
+  elseif not ENDS[sub(packed, 1, 1)] then
     local state, _, _, most = unpack_bytes('<c1ddd', packed)
     -- One that is held was not dispatched: it only lives on.
     if state == 'r' and output >= 0 then extend(key, packed, most, output) end

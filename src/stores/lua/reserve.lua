@@ -6,7 +6,7 @@
 -- Returns doubles: kind, shortage, wait ms, exact (0 1), level, level … kind: 1 reserved, 0 refused, 2 barred by a cancellation that came
 --       first. shortage: number of the charge that has the longest wait (of the enforced where refused, else of the shadowed), 0 if none.
 --       level: the deficit in units after the call, of concurrency the places taken; in the order of the charges.
--- Invariants: the same lease again changes nothing and returns the same; a refusal writes no bucket and no lease; no bucket goes
+-- Invariants: the same lease again changes nothing and returns the same; a refusal changes no level and begins no lease; no bucket goes
 --       below zero here (but for force); if a shadowed one is short none of the shadowed is charged.
 
 local now, id, tenant, count, enforced = time_ms(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -19,9 +19,12 @@ local found = call('MGET', unpack(keys))
 local clock, kept = tick(found[1], now)
 if kept then put(KEYS[1], kept) end
 if found[2] then
-  local state, _, _, _, _, _, _, _, _, _, first = unpack_bytes(LEASE, found[2])
+  local state = sub(found[2], 1, 1)
   write_buckets(now)
-  return state == 'c' and pack_bytes('<d', 2) or first
+  if state == 'c' then return pack_bytes('<d', 2) end
+  if state == 'e' then return sub(found[2], 2) end
+  local _, _, _, _, _, _, _, _, _, _, first = unpack_bytes(LEASE, found[2])
+  return first
 end
 take_buckets(charges, found, 2, now)
 

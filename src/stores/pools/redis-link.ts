@@ -19,6 +19,8 @@ export interface RedisLinkParts {
   readonly keyPrefix: string;
   readonly poolId: string;
   readonly processor: string;
+  /** Why the store must not be written to, in words; null: it may. */
+  readonly refusal: () => string | null;
 }
 
 /** Processors and the keeper of a pool over Redis: a stream to the keeper, and one to each processor. */
@@ -36,6 +38,7 @@ export class RedisLink implements PoolLink {
   }
 
   async beat({ epoch, claims, save }: Beat): Promise<Standing> {
+    this.#mayWrite();
     const { processor, reader } = this.parts;
     const { claim, processors, saved, asks } = this.#keys;
     if (reader.readTo(this.#told) === null) this.#readTold();
@@ -48,10 +51,12 @@ export class RedisLink implements PoolLink {
   }
 
   async send(batch: Batch<Request>): Promise<void> {
+    this.#mayWrite();
     await this.parts.client.xadd(this.#keys.asks, 'MAXLEN', '~', MAX_ENTRIES, '*', 'b', write(batch));
   }
 
   async tell(epoch: number, batches: readonly (readonly [string, Batch<Told>])[]): Promise<boolean> {
+    this.#mayWrite();
     const keys = batches.map(([processor]) => this.#keys.told(processor));
     const texts = batches.map(([, batch]) => write(batch));
     return (await this.#scripts.twPoolTell(keys.length + 1, this.#keys.claim, ...keys, this.parts.processor, epoch, MAX_ENTRIES, KEEP_MS, ...texts)) === 1;
@@ -70,6 +75,7 @@ export class RedisLink implements PoolLink {
   async leave(claim: Parameters<PoolLink['leave']>[0]): Promise<void> {
     this.parts.reader.remove(this.#told);
     this.parts.reader.remove(this.#keys.asks);
+    this.#mayWrite();
     const last = claim?.last ?? [];
     const keys = [this.#keys.claim, this.#keys.processors, this.#told, ...last.map(([processor]) => this.#keys.told(processor))];
     await this.#scripts.twPoolLeave(keys.length, ...keys, this.parts.processor, claim?.epoch ?? '', MAX_ENTRIES, KEEP_MS, ...last.map(([, batch]) => write(batch)));
@@ -77,6 +83,12 @@ export class RedisLink implements PoolLink {
 
   close(): void {
     this.#listener = null;
+  }
+
+  /** @throws Error where the store is of a later release: as if it did not answer. */
+  #mayWrite(): void {
+    const refusal = this.parts.refusal();
+    if (refusal !== null) throw new Error(`the store is not written to: ${refusal}`);
   }
 
   /** This processor's name is its own since it began: all that is in its stream is for it. */

@@ -10,10 +10,12 @@ export interface RedisPoolsOptions extends ProcessorParts {
   readonly blockingClient: (poolId: string) => RedisClient;
   /** Sets stores apart that share a server. */
   readonly keyPrefix?: string;
+  /** Why the store must not be written to, in words; null: it may. */
+  readonly refusal?: () => string | null;
 }
 
 /** Pools over Redis, Valkey, or what speaks as they do. The clients stay the caller's. */
-export function createRedisPools({ client, blockingClient, keyPrefix = '', ...parts }: RedisPoolsOptions): SharedPools {
+export function createRedisPools({ client, blockingClient, keyPrefix = '', refusal = () => null, ...parts }: RedisPoolsOptions): SharedPools {
   const readers = new Map<RedisClient, StreamReader>();
   const readerOf = (blocking: RedisClient): StreamReader => {
     const reader = readers.get(blocking) ?? new StreamReader({ blocking, client, clock: parts.clock });
@@ -22,7 +24,7 @@ export function createRedisPools({ client, blockingClient, keyPrefix = '', ...pa
   };
   const pools = createSharedPools({
     ...parts,
-    linkOf: (poolId) => new RedisLink({ client, reader: readerOf(blockingClient(poolId)), keyPrefix, poolId, processor: parts.processor }),
+    linkOf: (poolId) => new RedisLink({ client, reader: readerOf(blockingClient(poolId)), keyPrefix, poolId, processor: parts.processor, refusal }),
   });
   return {
     ...pools,

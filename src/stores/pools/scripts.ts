@@ -24,7 +24,7 @@ const SCRIPTS: Readonly<Record<keyof PoolScripts, { readonly file: string; reado
 export function definePoolScripts(client: RedisClient): PoolScripts {
   for (const [command, { file, keys }] of Object.entries(SCRIPTS)) {
     if (command in client) continue;
-    client.defineCommand(command, { lua: `${textOf('time')}\n${textOf(file)}`, ...(keys === undefined ? {} : { numberOfKeys: keys }) });
+    client.defineCommand(command, { lua: ['time', 'ahead', file].map(textOf).join('\n'), ...(keys === undefined ? {} : { numberOfKeys: keys }) });
   }
   return client as unknown as PoolScripts;
 }

@@ -4,8 +4,13 @@
  * Two releases share one layout: with side-by-side prefixes each tenant would have two full limits during a rolling upgrade. A change that
  * old releases can't read needs two steps. Release N reads both forms and writes the old one; release N+1 writes the new one and still reads
  * the old. Records tell their form: of a bucket and of totals by their length, of a lease by its first letter (its state). Only once no bucket, lease or
- * tombstone of the old form can be left (leases: 24 h; buckets: their refill time and ten minutes) may reading it be dropped. The place for
- * both is `parse_bucket`/`write_buckets` in lua/buckets.lua, `parse_lease`/`pack_lease` in lua/leases.lua and `book` in lua/ledger.lua.
+ * tombstone of the old form can be left (leases: 24 h; buckets: their refill time and ten minutes) may reading it be dropped.
+ *
+ * The number of the layout stands in `layout` (`tw1:layout`, whatever later keys are called). Where a release comes that old ones must not run
+ * beside, it writes its number there, and waits for four heartbeats (`PROCESSOR_MS`) before it writes anything else: by then all older processors
+ * have seen it, write nothing more, and go by `onStoreFailure`. It brings along what is there, or reads both.
+ *
+ * The place for both forms is `parse_bucket`/`write_buckets` in lua/buckets.lua, `parse_lease`/`pack_lease` in lua/leases.lua and `book` in lua/ledger.lua.
  */
 const LAYOUT = 'tw1:';
 
@@ -85,9 +90,9 @@ export class Keys {
 
 /**
  * `live`: roots with leases. `queued`: roots with events for a sink. `roots`: all roots, by their last use. `tenants`: roots of
- * tenants. `processors`: those that live. `export`: who hands events to the sink.
+ * tenants. `processors`: those that live. `export`: who hands events to the sink. `layout`: number of the layout.
  */
-export type SharedKey = 'live' | 'queued' | 'roots' | 'tenants' | 'processors' | 'export';
+export type SharedKey = 'layout' | 'live' | 'queued' | 'roots' | 'tenants' | 'processors' | 'export';
 
 /** Any text as it may stand in a hash tag: not empty, without braces. */
 function encodeTag(text: string): string {

@@ -9,11 +9,6 @@ export interface KnownLease {
   result: ReserveResult | null;
 }
 
-interface EndedLease {
-  readonly rootId: string;
-  readonly result: ReserveResult | null;
-}
-
 const ENDED_KEPT = 20_000;
 
 /**
@@ -22,7 +17,8 @@ const ENDED_KEPT = 20_000;
  */
 export class KnownLeases {
   readonly #running = new Map<string, KnownLease>();
-  readonly #ended = new Generations<EndedLease>({ entries: ENDED_KEPT, ageMs: ENDED_MS });
+  /** Their roots, and nothing more: what they were answered the store knows. */
+  readonly #ended = new Generations<string>({ entries: ENDED_KEPT, ageMs: ENDED_MS });
 
   running(leaseId: string): KnownLease | undefined {
     return this.#running.get(leaseId);
@@ -30,12 +26,17 @@ export class KnownLeases {
 
   /** Under which root the lease is or was; null if it is none of ours. */
   rootOf(leaseId: string): string | null {
-    return this.#running.get(leaseId)?.request.rootId ?? this.#ended.get(leaseId)?.rootId ?? null;
+    return this.#running.get(leaseId)?.request.rootId ?? this.#ended.get(leaseId) ?? null;
   }
 
-  /** What the reservation was answered with; null if unknown. */
+  /** What the reservation of one that runs was answered with; null if unknown. */
   resultOf(leaseId: string): ReserveResult | null {
-    return this.#running.get(leaseId)?.result ?? this.#ended.get(leaseId)?.result ?? null;
+    return this.#running.get(leaseId)?.result ?? null;
+  }
+
+  /** It ran here, and ended. */
+  hasEnded(leaseId: string): boolean {
+    return this.#ended.get(leaseId) !== undefined;
   }
 
   begin(request: ReserveRequest): KnownLease {
@@ -55,6 +56,6 @@ export class KnownLeases {
     const lease = this.#running.get(leaseId);
     if (lease === undefined) return;
     this.#running.delete(leaseId);
-    this.#ended.set(leaseId, { rootId: lease.request.rootId, result: lease.result }, nowMs);
+    this.#ended.set(leaseId, lease.request.rootId, nowMs);
   }
 }

@@ -7,7 +7,7 @@ import { groupBy } from './group.js';
 import type { Keys } from './keys.js';
 import { KnownLeases, type KnownLease } from './known-leases.js';
 import { overRoots, type Roots } from './roots.js';
-import type { Argument, RedisClient, Scripts } from './scripts.js';
+import type { Argument, Ended, RedisClient, Scripts } from './scripts.js';
 import type { Tenants } from './tenants.js';
 
 export interface LeaseParts {
@@ -20,6 +20,11 @@ export interface LeaseParts {
   readonly timeOf: (nowMs: number) => Argument;
   readonly keepEvents: boolean;
   readonly recentEvents: number;
+  /** Events of one root that wait for a sink, at most, about. */
+  readonly queuedEvents: number;
+  /** So many gave way. */
+  readonly onEventsLost: (events: number) => void;
+  readonly onFault: (error: unknown) => void;
 }
 
 /** Leases renewed in one call, so that none holds up the store for long. */
@@ -29,7 +34,7 @@ const ROOTS_ASKED = 256;
 /** Between two tries of one end somebody else may have booked again; never often. */
 const TRIES = 5;
 
-type Ending = (booked: string) => Promise<[kind: string, booked?: string]>;
+type Ending = (booked: string) => Promise<Ended>;
 
 /** Begins, renews and ends the leases of this processor. */
 export class RedisLeases {
@@ -43,10 +48,11 @@ export class RedisLeases {
     const { roots, tenants } = this.parts;
     tenants.learn(request);
     roots.use(request.rootId, request.nowMs);
-    const lease = this.#known.begin(request);
+    // Of one that ended nothing begins again.
+    const lease = this.#known.hasEnded(request.leaseId) ? null : this.#known.begin(request);
     const result = reserveResult(request, await this.#reserve(request, request.nowMs, false));
-    if (result?.kind === 'reserved') lease.result = result;
-    else this.#known.forget(request.leaseId);
+    if (lease !== null && result?.kind === 'reserved') lease.result = result;
+    else if (lease !== null) this.#known.forget(request.leaseId);
     if (result === null) throw new Error('the lease was cancelled before it began');
     return result;
   }
@@ -80,13 +86,31 @@ export class RedisLeases {
     if (rootId === null) return 'unknown';
     const end = endingIn(rootId);
     const known = this.#known.running(leaseId);
-    let result = await endWithBooked(end);
+    let result = await this.#endWithBooked(end);
     if (result === 'unknown' && known?.result) {
       await this.#bringBack(known, nowMs);
-      result = await endWithBooked(end);
+      result = await this.#endWithBooked(end);
     }
     this.#known.end(leaseId, nowMs);
     return result;
+  }
+
+  /** Where others booked a lease, the end needs to know what. */
+  async #endWithBooked(end: Ending): Promise<SettleResult> {
+    let booked = '';
+    for (let i = 0; i < TRIES; i++) {
+      const [kind, found = '', lostEvents = 0] = await end(booked);
+      if (lostEvents > 0) this.parts.onEventsLost(lostEvents);
+      switch (kind) {
+        case 'settled':
+        case 'corrected':
+        case 'already_ended':
+        case 'unknown':
+          return kind;
+      }
+      booked = found;
+    }
+    throw new Error('the store books this lease again and again');
   }
 
   async #renewRoot(rootId: string, renewals: readonly Renewal[], nowMs: number): Promise<void> {
@@ -125,7 +149,7 @@ export class RedisLeases {
   }
 
   #eventSettings(): readonly Argument[] {
-    return [this.parts.keepEvents ? 1 : 0, this.parts.recentEvents];
+    return [this.parts.keepEvents ? this.parts.queuedEvents : 0, this.parts.recentEvents];
   }
 
   /** What was answered before holds; the call counts for the clock of the root as any other. */
@@ -158,19 +182,3 @@ function isPlaced(found: { readonly renewal: Renewal; readonly rootId: string | 
   return found.rootId !== null;
 }
 
-/** Where others booked a lease, the end needs to know what. */
-async function endWithBooked(end: Ending): Promise<SettleResult> {
-  let booked = '';
-  for (let i = 0; i < TRIES; i++) {
-    const [kind, found = ''] = await end(booked);
-    switch (kind) {
-      case 'settled':
-      case 'corrected':
-      case 'already_ended':
-      case 'unknown':
-        return kind;
-    }
-    booked = found;
-  }
-  throw new Error('the store books this lease again and again');
-}

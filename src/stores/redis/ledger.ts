@@ -4,7 +4,7 @@ import { parseEvent } from './entries.js';
 import { groupBy } from './group.js';
 import type { Keys } from './keys.js';
 import { overRoots, type Roots } from './roots.js';
-import type { RedisClient } from './scripts.js';
+import type { RedisClient, Scripts } from './scripts.js';
 import { currentTotals, parseTotals, sumOf } from './totals.js';
 
 const NONE: Readonly<Record<string, Buffer>> = {};
@@ -16,6 +16,7 @@ const WHOLE_ROOTS = 32;
 export class RedisLedger {
   constructor(
     private readonly client: RedisClient,
+    private readonly scripts: Scripts,
     private readonly keys: Keys,
     private readonly roots: Roots,
   ) {}
@@ -43,7 +44,7 @@ export class RedisLedger {
   async acknowledge(events: readonly StoredEvent[]): Promise<void> {
     await overRoots([...groupBy(events, ({ rootId }) => rootId)], async ([rootId, some]) => {
       const ids = some.map(({ id }) => id).filter(isStreamId);
-      if (ids.length > 0) await this.client.xdel(this.keys.queuedEvents(rootId), ...ids);
+      if (ids.length > 0) await this.scripts.twAcknowledge(this.keys.queuedEvents(rootId), ...ids);
     });
   }
 

@@ -22,14 +22,32 @@ export interface RedisStoreOptions {
   readonly keyPrefix?: string;
   /** Events stay until a sink acknowledged them. */
   readonly keepEvents?: boolean;
+  /** So many of one root, about, wait for the sink at most; if it stays away for longer, the oldest are lost … */
+  readonly queuedEvents?: number;
+  /** … which is told. */
+  readonly onEventsLost?: (events: number) => void;
   /** Latest events that are kept of each root, about. */
   readonly recentEvents?: number;
   readonly learnedKeys?: number;
-  /** Roots that are known at all; of more those used longest ago are left out of what is shown. */
+  /** Roots that are known at all; of more those used longest ago are left out of what is shown, and their totals go after a day without use. */
   readonly roots?: number;
+  /** Tenants below others of which is known at which root they are. */
+  readonly tenants?: number;
   /** How much of what was learned is kept in all, in UTF-16 units. */
   readonly learnedLength?: number;
 }
+
+const DEFAULTS = {
+  keyPrefix: '',
+  keepEvents: false,
+  queuedEvents: 100_000,
+  onEventsLost: () => undefined,
+  recentEvents: 200,
+  roots: 100_000,
+  tenants: 100_000,
+  learnedKeys: 2_000,
+  learnedLength: 16 * 1024 * 1024,
+} as const satisfies Partial<RedisStoreOptions>;
 
 /**
  * The quotas of many processors, in Redis or Valkey (7 or later), standalone, behind Sentinels or as a cluster. A decision is one script on one
@@ -39,7 +57,7 @@ export interface RedisStoreOptions {
  * end are found by asking again.
  */
 export function createRedisStore(options: RedisStoreOptions): Store {
-  return new RedisStore({ keyPrefix: '', keepEvents: false, recentEvents: 200, roots: 100_000, learnedKeys: 2_000, learnedLength: 16 * 1024 * 1024, ...options });
+  return new RedisStore({ ...DEFAULTS, ...options });
 }
 
 class RedisStore implements Store {
@@ -61,12 +79,13 @@ class RedisStore implements Store {
     this.#keys = new Keys(keyPrefix);
     const timeOf = (nowMs: number): Argument => this.#timeOf(nowMs);
     this.#roots = new Roots({ client, scripts: this.#scripts, keys: this.#keys, timeOf, onFault }, options.roots);
-    this.#tenants = new Tenants(client, this.#keys, onFault);
+    this.#tenants = new Tenants(client, this.#keys, options.tenants, onFault);
     const parts = { client, scripts: this.#scripts, keys: this.#keys, roots: this.#roots, tenants: this.#tenants };
-    const settings = { timeOf, keepEvents: options.keepEvents, recentEvents: options.recentEvents };
+    const { keepEvents, queuedEvents, onEventsLost, recentEvents } = options;
+    const settings = { timeOf, keepEvents, queuedEvents, onEventsLost, recentEvents, onFault };
     this.#leases = new RedisLeases({ ...parts, ...settings });
     this.#reaping = new Reaping({ ...parts, ...settings });
-    this.#ledger = new RedisLedger(client, this.#keys, this.#roots);
+    this.#ledger = new RedisLedger(client, this.#scripts, this.#keys, this.#roots);
     this.#learned = new RedisLearned(client, this.#scripts, this.#keys, { maxKeys: options.learnedKeys, maxLength: options.learnedLength });
   }
 
@@ -88,7 +107,7 @@ class RedisStore implements Store {
 
   async reap(nowMs: number): Promise<number> {
     const leases = await this.#reaping.reap(nowMs);
-    await this.#roots.trim(nowMs);
+    if (await this.#roots.trim(nowMs)) await this.#tenants.trim();
     if (leases > 0) this.#tellListeners();
     return leases;
   }

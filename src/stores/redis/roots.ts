@@ -9,6 +9,10 @@ const UNUSED_MS = 10_000;
 /** Of more roots only the most recently used are looked at. */
 const MAX_ROOTS = 10_000;
 const TRIM_EVERY_MS = 60_000;
+const TRIMMED_AT_ONCE = 20_000;
+/** Totals of a root go so long after its last use, as those of its last month do, in milliseconds; of one that is not known any more after a day. */
+const TOTALS_KEPT_MS = 460 * 86_400_000;
+const FORGOTTEN_KEPT_MS = 86_400_000;
 /** Roots that are asked at the same time. */
 const AT_ONCE = 256;
 
@@ -74,11 +78,19 @@ export class Roots {
     }
   }
 
-  /** Forgets the roots used longest ago beyond those that are kept, now and then. */
-  async trim(nowMs: number): Promise<void> {
-    if (Math.abs(nowMs - this.#trimmedMs) < TRIM_EVERY_MS) return;
+  /** Forgets the roots used longest ago beyond those that are kept, now and then. @returns whether it was time for that. */
+  async trim(nowMs: number): Promise<boolean> {
+    if (Math.abs(nowMs - this.#trimmedMs) < TRIM_EVERY_MS) return false;
     this.#trimmedMs = nowMs;
-    await this.parts.client.zremrangebyrank(this.parts.keys.shared('roots'), 0, -this.kept - 1);
+    const { client, scripts, keys, timeOf } = this.parts;
+    const key = keys.shared('roots');
+    await scripts.twPrune(key, timeOf(nowMs), UNUSED_MS);
+    const tooMany = Math.min(TRIMMED_AT_ONCE, (await client.zcard(key)) - this.kept);
+    if (tooMany <= 0) return true;
+    const gone = await client.zrange(key, '0', String(tooMany - 1));
+    await overRoots(gone, (rootId) => Promise.all([keys.totals(rootId), keys.recentEvents(rootId)].map((of) => client.pexpire(of, FORGOTTEN_KEPT_MS))));
+    for (let i = 0; i < gone.length; i += AT_ONCE) await client.zrem(key, ...gone.slice(i, i + AT_ONCE));
+    return true;
   }
 
   /** A time that a caller told: what `prune` goes by. */
@@ -92,8 +104,13 @@ export class Roots {
     const notedMs = this.#noted.get(name);
     if (notedMs !== undefined && Math.abs(nowMs - notedMs) < AGAIN_MS) return;
     this.#noted.set(name, nowMs, nowMs);
-    const { scripts, keys, timeOf, onFault } = this.parts;
-    scripts.twMark(keys.shared(set), timeOf(nowMs), rootId).catch((error: unknown) => {
+    const { client, scripts, keys, timeOf, onFault } = this.parts;
+    // Of one that was forgotten the totals were to go.
+    const told = async (): Promise<void> => {
+      const isNew = (await scripts.twMark(keys.shared(set), timeOf(nowMs), rootId)) > 0;
+      if (isNew && set === 'roots') await client.pexpire(keys.totals(rootId), TOTALS_KEPT_MS);
+    };
+    told().catch((error: unknown) => {
       this.#noted.delete(name);
       onFault(error);
     });

@@ -6,17 +6,22 @@ export type RedisClient = Redis | Cluster;
 
 export type Argument = string | number | Buffer;
 
+/** What ends of leases answer; `lostEvents`: so many that waited for a sink gave way. */
+export type Ended = [kind: string, booked?: string, lostEvents?: number];
+
 /** The commands that `defineScripts` adds to a client: keys first, as each script's head says. `…Buffer`: answers with bytes. */
 export interface Scripts {
   twReserveBuffer(clockKey: string, ...args: Argument[]): Promise<Buffer>;
   twRenew(clockKey: string, ...args: Argument[]): Promise<string[]>;
-  twSettle(clockKey: string, ...args: Argument[]): Promise<[kind: string, booked?: string]>;
-  twCancel(clockKey: string, ...args: Argument[]): Promise<[kind: string, booked?: string]>;
+  twSettle(clockKey: string, ...args: Argument[]): Promise<Ended>;
+  twCancel(clockKey: string, ...args: Argument[]): Promise<Ended>;
   twExpired(clockKey: string, ...args: Argument[]): Promise<(string | number)[]>;
-  twReap(clockKey: string, ...args: Argument[]): Promise<number>;
+  twReap(clockKey: string, ...args: Argument[]): Promise<[ended: number, lostEvents: number]>;
+  twAudit(clockKey: string, ...args: Argument[]): Promise<number>;
   twHeartbeat(key: string, ...args: Argument[]): Promise<number>;
   twClaim(key: string, ...args: Argument[]): Promise<number>;
   twMark(key: string, ...args: Argument[]): Promise<number>;
+  twAcknowledge(key: string, ...args: Argument[]): Promise<number>;
   twPrune(key: string, ...args: Argument[]): Promise<number>;
   twLearn(statesKey: string, orderKey: string, sumsKey: string, ...args: Argument[]): Promise<number>;
 }
@@ -32,6 +37,7 @@ interface Script {
 }
 
 const TIME = ['time'];
+const TIMES = [...TIME, 'ahead'];
 const RESERVE = ['time', 'buckets', 'leases'];
 const LEASES = [...RESERVE, 'records'];
 const LEDGER = [...LEASES, 'ends', 'ledger'];
@@ -45,10 +51,12 @@ const SCRIPTS: Readonly<Record<ScriptName, Script>> = {
   twCancel: { file: 'cancel', keys: 1, needs: LEDGER },
   twExpired: { file: 'expired', keys: 1, needs: LEASES },
   twReap: { file: 'reap', keys: 1, needs: LEDGER },
-  twHeartbeat: { file: 'heartbeat', keys: 1, needs: TIME },
+  twAudit: { file: 'audit', keys: 1, needs: LEASES },
+  twHeartbeat: { file: 'heartbeat', keys: 1, needs: TIMES },
   twClaim: { file: 'claim', keys: 1, needs: TIME },
   twMark: { file: 'mark', keys: 1, needs: TIME },
-  twPrune: { file: 'prune', keys: 1, needs: TIME },
+  twAcknowledge: { file: 'acknowledge', keys: 1, needs: [] },
+  twPrune: { file: 'prune', keys: 1, needs: TIMES },
   twLearn: { file: 'learn', keys: 3, needs: [] },
 };
 

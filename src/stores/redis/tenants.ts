@@ -15,7 +15,8 @@ interface KnownTenant {
 /** What is shared is told again after this, in case the store lost it. */
 const AGAIN_MS = 60_000;
 /** Names of buckets that nobody tells again are forgotten after this, in seconds. */
-const NAMES_KEPT_S = 7 * 86_400;
+const NAMES_KEPT_S = 86_400;
+const TRIMMED_AT_ONCE = 10_000;
 const KEPT = 50_000;
 const KEPT_MS = 3_600_000;
 
@@ -29,6 +30,8 @@ export class Tenants {
   constructor(
     private readonly client: RedisClient,
     private readonly keys: Keys,
+    /** So many are written down. */
+    private readonly kept: number,
     private readonly onFault: (error: unknown) => void,
   ) {}
 
@@ -57,6 +60,16 @@ export class Tenants {
     const found = await this.client.hmget(this.keys.shared('tenants'), ...unknown);
     for (const [i, id] of unknown.entries()) roots.set(id, found[i] ?? id);
     return roots;
+  }
+
+  /** Some of those beyond the bound are forgotten, whichever: who uses one tells of it again. */
+  async trim(): Promise<void> {
+    const key = this.keys.shared('tenants');
+    const tooMany = Math.min(TRIMMED_AT_ONCE, (await this.client.hlen(key)) - this.kept);
+    if (tooMany <= 0) return;
+    const some = (await this.client.hrandfield(key, tooMany)) as string[];
+    for (const id of some) this.#known.delete(id);
+    await this.client.hdel(key, ...some);
   }
 
   /** What a tenant holds: its leases that run, and its buckets. */

@@ -31,6 +31,8 @@ describe('admin routes (point 8)', () => {
       { ready: true, draining: false, withoutStore: 'local', status: 200, body: 'ready, store away: local\n' },
       { ready: true, draining: false, withoutStore: 'open', status: 200, body: 'ready, store away: open\n' },
       { ready: true, draining: false, withoutStore: 'closed', status: 503, body: 'store away\n' },
+      { ready: true, draining: false, withoutStore: 'local', storeRefusal: 'too new', status: 200, body: 'ready, store away (too new): local\n' },
+      { ready: true, draining: false, withoutStore: 'closed', storeRefusal: 'too new', status: 503, body: 'store away (too new)\n' },
       { ready: true, draining: false, withoutKeeper: { pools: 1, how: 'closed' }, status: 200, body: 'ready, 1 pool(s) without a keeper: closed\n' },
       { ready: true, draining: false, withoutStore: 'closed', withoutKeeper: { pools: 1, how: 'closed' }, status: 503, body: 'store away\n' },
     ] as const;
