@@ -1,6 +1,6 @@
 import type { Estimator, PromptEstimate } from '../domain/estimate.js';
 import type { Outcome } from '../domain/lease.js';
-import { NO_USAGE, type Usage } from '../domain/usage.js';
+import { NO_USAGE, withTokens, type Usage } from '../domain/usage.js';
 import type { ResponseReading } from '../domain/wire.js';
 
 /** How an exchange came to its end, as far as the stream shows. */
@@ -53,7 +53,7 @@ export function chargeFor(ending: Ending, expected: Expectation, estimator: Esti
   const told = ending.usage;
   if (told !== null && !(failed && told.inputTokens + told.outputTokens === 0)) return fromUsage(told, outcome, expected, ending, estimator);
   if (failed) return { outcome, usage: NO_USAGE, estimated: false, teaches: false };
-  const usage = { ...NO_USAGE, inputTokens: expected.prompt.tokens, outputTokens: outputTokens(ending, expected, estimator) };
+  const usage = withTokens(NO_USAGE, expected.prompt.tokens, outputTokens(ending, expected, estimator));
   return { outcome, usage, estimated: true, teaches: false };
 }
 
@@ -61,13 +61,10 @@ export function chargeFor(ending: Ending, expected: Expectation, estimator: Esti
 function fromUsage(told: Usage, outcome: Outcome, expected: Expectation, ending: Ending, estimator: Estimator): Charge {
   const inputTold = told.inputTokens > 0;
   const outputTold = told.outputTokens > 0 || ending.reading?.sawOutput !== true;
-  const usage = {
-    ...told,
-    inputTokens: inputTold ? told.inputTokens : expected.prompt.tokens,
-    outputTokens: outputTold ? told.outputTokens : outputTokens(ending, expected, estimator),
-  };
-  const ours = !inputTold || !outputTold;
-  return { outcome, usage, estimated: ours, teaches: !ours && outcome === 'completed' };
+  if (inputTold && outputTold) return { outcome, usage: told, estimated: false, teaches: outcome === 'completed' };
+  const input = inputTold ? told.inputTokens : expected.prompt.tokens;
+  const usage = withTokens(told, input, outputTold ? told.outputTokens : outputTokens(ending, expected, estimator));
+  return { outcome, usage, estimated: true, teaches: false };
 }
 
 /** A redirect answers nothing either: whoever follows it comes again. */

@@ -101,8 +101,8 @@ function refused(subject: Subject, refusal: Omit<PlainRefusal, 'requestId'>): De
 }
 
 function forbiddenModel({ tenant, policy }: Subject, { model, otherModels = [] }: RequestFacts): Omit<PlainRefusal, 'requestId'> | null {
-  const models = [model, ...otherModels];
-  const denier = chainOf(tenant, policy.tenants).find((member) => !models.every((name) => member.allowsModel(name)));
+  const allowsAll = (member: Tenant): boolean => member.allowsModel(model) && otherModels.every((name) => member.allowsModel(name));
+  const denier = chainOf(tenant, policy.tenants).find((member) => !allowsAll(member));
   if (denier === undefined) return null;
   return { kind: 'model_not_allowed', field: 'model', message: `The model is not in the allow-list of tenant ${denier.id}.` };
 }
@@ -128,7 +128,9 @@ async function gated(admission: Admission, subject: Subject, body: RequestBody, 
   };
   try {
     const verdict = await passGates(gates, demand, span);
-    return verdict.kind !== 'admitted' ? verdict : { ...verdict, facts, labels, prompt, output };
+    if (verdict.kind !== 'admitted') return verdict;
+    const { kind, levels, wouldRefuse, shadowRefusal, pool: placed, share } = verdict;
+    return { kind, facts, labels, prompt, output, levels, wouldRefuse, shadowRefusal, pool: placed, share };
   } catch (error) {
     return { kind: 'store_failed', error };
   }

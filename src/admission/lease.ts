@@ -1,4 +1,4 @@
-import type { Usage } from '../domain/usage.js';
+import { withTokens, type Usage } from '../domain/usage.js';
 import type { EndReason } from '../domain/pool.js';
 import type { Framing, ResponseReader, ResponseReading } from '../domain/wire.js';
 import { restOfEvent } from '../wire/stream/rest-of-event.js';
@@ -149,12 +149,13 @@ export class Lease implements RunningShare {
   settle(whole: boolean): void {
     if (!this.#close()) return;
     const { store, settlements, clock, observer, holds } = this.admission;
-    const { share } = this.admitted;
     const charge = this.#charge(whole);
     this.record.charge = charge;
     this.record.responseModel = this.#reader?.reading.model ?? null;
     const decision = isRefusedInShadow(this.admitted) ? 'would_refuse' : 'admitted';
-    const event = ledgerEvent(this.subject, { ...this.admitted, pool: this.#poolId, decision }, charge, this.#answered(), clock.nowMs());
+    const { share, facts, prompt, output, labels } = this.admitted;
+    const asked = { facts, prompt, output, labels, pool: this.#poolId, decision } as const;
+    const event = ledgerEvent(this.subject, asked, charge, this.#answered(), clock.nowMs());
     settlements.run(async () => {
       observer.settled(await store.settle(this.id, charge.usage, event, clock.nowMs()), this.id);
     });
@@ -213,7 +214,7 @@ export class Lease implements RunningShare {
     const inBody = reading?.usage ?? null;
     const inHeaders = this.#response === null ? null : (this.subject.api.usageFromHeaders?.(this.#response.headers) ?? null);
     if (inBody === null || inHeaders === null) return inBody ?? inHeaders;
-    return { ...inBody, inputTokens: inBody.inputTokens || inHeaders.inputTokens, outputTokens: inBody.outputTokens || inHeaders.outputTokens };
+    return withTokens(inBody, inBody.inputTokens || inHeaders.inputTokens, inBody.outputTokens || inHeaders.outputTokens);
   }
 
   #answered(): Answered {

@@ -1,7 +1,7 @@
 import type { RequestLabels } from '../domain/decision.js';
 import type { LedgerEvent } from '../domain/lease.js';
 import type { Tenant } from '../domain/tenant.js';
-import { NO_USAGE, usageLines, type UsageLine } from '../domain/usage.js';
+import { NO_USAGE, usageLines, withTokens, type UsageLine } from '../domain/usage.js';
 import type { WireApi } from '../domain/wire.js';
 import type { Charge } from './charge.js';
 import type { Demand } from './gates.js';
@@ -38,7 +38,7 @@ const UNANSWERED: Answered = { model: null, serviceTier: null, lines: null };
 
 /** What the ledger keeps of a request that nobody settles: its prompt, and no output yet. */
 export function ledgerDraft(who: Charged, asked: Asked, nowMs: number): LedgerEvent {
-  const usage = { ...NO_USAGE, inputTokens: Math.ceil(asked.prompt.tokens) };
+  const usage = withTokens(NO_USAGE, Math.ceil(asked.prompt.tokens), 0);
   return ledgerEvent(who, asked, { outcome: 'abandoned', usage, estimated: true, teaches: false }, UNANSWERED, nowMs);
 }
 

@@ -41,6 +41,12 @@ export const NO_USAGE: Usage = {
   audioOutputTokens: 0,
 };
 
+/** The same with other totals. */
+export function withTokens(usage: Usage, inputTokens: number, outputTokens: number): Usage {
+  const { cachedInputTokens, cacheWriteTokens, cacheWrite1hTokens, reasoningTokens, audioInputTokens, audioOutputTokens } = usage;
+  return { inputTokens, cachedInputTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens, reasoningTokens, audioInputTokens, audioOutputTokens };
+}
+
 /** Splits totals into lines that do not overlap; lines of zero tokens are left out. */
 export function usageLines(usage: Usage, model: string, serviceTier: string | null): UsageLine[] {
   const input = usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens - usage.audioInputTokens;

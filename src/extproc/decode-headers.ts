@@ -36,8 +36,9 @@ export function decodeHeaders(bytes: Buffer, general: (bytes: Buffer) => EnvoyMe
   // The same kind twice, or another behind it: the last one would count.
   if (rest.request !== undefined) return null;
   const message = { headers: { headers }, end_of_stream: endOfStream };
-  if (tag === REQUEST_HEADERS) return Object.assign(rest, { request: 'request_headers' as const, request_headers: message });
-  return Object.assign(rest, { request: 'response_headers' as const, response_headers: message });
+  rest.request = tag === REQUEST_HEADERS ? 'request_headers' : 'response_headers';
+  rest[rest.request] = message as NonNullable<EnvoyMessage['request_headers']>;
+  return rest;
 }
 
 /** False where it is not as expected. */

@@ -29,8 +29,10 @@ const writer = new ReverseWriter();
 export function encodeReply(reply: Reply): Buffer | null {
   const part = partOf(reply);
   if (part === null || !isKnown(reply, OF_REPLY) || (reply.mode_override && reply.mode_override !== WHOLE_ANSWER)) return null;
-  const { response, ...others } = reply[part] as Headers;
-  if (!isKnown(others, NOTHING) || (response && !isUsual(response))) return null;
+  const { [part]: said } = reply;
+  if (!said || !isKnown(said, OF_PART)) return null;
+  const { response } = said as Headers;
+  if (response && !isUsual(response)) return null;
   writer.begin();
   if (reply.mode_override) writer.bytes(MODE_OVERRIDE, WHOLE_ANSWER_BYTES);
   if (reply.dynamic_metadata) {
@@ -54,7 +56,7 @@ function partOf(reply: Reply): Part | null {
 
 const OF_REPLY: ReadonlySet<string> = new Set([...PARTS, 'dynamic_metadata', 'mode_override']);
 const OF_COMMON: ReadonlySet<string> = new Set(['header_mutation', 'body_mutation']);
-const NOTHING: ReadonlySet<string> = new Set();
+const OF_PART: ReadonlySet<string> = new Set(['response']);
 
 /** Whether there is nothing in it that would be left out here. */
 function isKnown(message: object, known: ReadonlySet<string>): boolean {

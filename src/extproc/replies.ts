@@ -15,38 +15,43 @@ function headerMutation({ set, remove }: HeaderEdits): HeaderMutation {
       header: { key, raw_value: Buffer.from(value, 'utf8') },
       append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
     })),
-    remove_headers: [...remove],
+    remove_headers: remove as string[],
   };
 }
 
-function common(edits: HeaderEdits | null, body: BodyMutation | null) {
-  return {
-    response: {
-      ...(edits === null || edits.set.length + edits.remove.length === 0 ? {} : { header_mutation: headerMutation(edits) }),
-      ...(body === null ? {} : { body_mutation: body }),
-    },
-  };
+type Common = NonNullable<NonNullable<Reply['request_body']>['response']>;
+
+function common(edits: HeaderEdits | null, body: BodyMutation | null): { response: Common } {
+  const response: Common = {};
+  if (edits !== null && edits.set.length + edits.remove.length > 0) response.header_mutation = headerMutation(edits);
+  if (body !== null) response.body_mutation = body;
+  return { response };
 }
 
 /** Goes on after headers, with edits. */
 export function headersReply(phase: Phase, edits: HeaderEdits): Reply {
-  return { [`${phase}_headers`]: common(edits, null) };
+  const reply = common(edits, null);
+  return phase === 'request' ? { request_headers: reply } : { response_headers: reply };
 }
 
 /** Goes on after a body message. `body` null leaves it as it is; `edits` count where the headers have not left yet. */
 export function bodyReply(phase: Phase, body: Buffer | null, edits: HeaderEdits | null = null): Reply {
   const mutation: BodyMutation | null = body === null ? null : body.length === 0 ? { clear_body: true } : { body };
-  return { [`${phase}_body`]: common(edits, mutation) };
+  return ofBody(phase, common(edits, mutation));
 }
 
 /** A piece of body that we send on ourselves (FULL_DUPLEX_STREAMED). */
 export function duplexChunk(phase: Phase, body: Buffer, endOfStream: boolean): Reply {
-  return { [`${phase}_body`]: common(null, { streamed_response: { body, end_of_stream: endOfStream } }) };
+  return ofBody(phase, common(null, { streamed_response: { body, end_of_stream: endOfStream } }));
+}
+
+function ofBody(phase: Phase, reply: { response: Common }): Reply {
+  return phase === 'request' ? { request_body: reply } : { response_body: reply };
 }
 
 /** Goes on after trailers. */
 export function trailersReply(phase: Phase): Reply {
-  return { [`${phase}_trailers`]: {} };
+  return phase === 'request' ? { request_trailers: {} } : { response_trailers: {} };
 }
 
 /** Answers the client in place of the upstream. */

@@ -20,7 +20,8 @@ export function saneConsumption(consumed: Consumption): Consumption {
 
 /** What a settlement adds to totals; `consumed` is where the tokens are taken from. */
 export function figuresOf(consumed: Consumption, { reasoningTokens }: Pick<LedgerEvent, 'reasoningTokens'>): Figures {
-  return { ...saneConsumption(consumed), reasoningTokens: wholeTokens(reasoningTokens) };
+  const { inputTokens, cachedInputTokens, outputTokens } = saneConsumption(consumed);
+  return { inputTokens, cachedInputTokens, outputTokens, reasoningTokens: wholeTokens(reasoningTokens) };
 }
 
 /** What is booked of a lease whose processor is taken for dead: its draft, with the output that was told last. */

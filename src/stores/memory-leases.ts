@@ -79,8 +79,7 @@ export class LeaseTable {
 
   /** A lease begins, or one that was taken for dead runs again. */
   start(lease: Lease, nowMs: number): void {
-    const root = this.#roots.get(lease.rootId) ?? { ...startClock(nowMs), leases: new Map<string, Lease>() };
-    this.#roots.set(lease.rootId, root);
+    const root = this.#roots.get(lease.rootId) ?? this.#newRoot(lease.rootId, nowMs);
     lease.aliveMs = root.clockMs;
     root.leases.set(lease.id, lease);
     this.#running.set(lease.id, lease);
@@ -117,6 +116,13 @@ export class LeaseTable {
     this.#remove(lease);
     this.#reaped.delete(lease.id);
     this.#ended.set(lease.id, { rootId: lease.rootId, result: lease.result }, nowMs);
+  }
+
+  #newRoot(rootId: string, nowMs: number): Root {
+    const { clockMs, lastMs } = startClock(nowMs);
+    const root = { clockMs, lastMs, leases: new Map<string, Lease>() };
+    this.#roots.set(rootId, root);
+    return root;
   }
 
   #remove({ id, rootId }: Lease): void {

@@ -51,7 +51,8 @@ export class Log {
   request(record: RequestRecord): void {
     if (!this.#pino.isLevelEnabled('info')) return;
     // As pino would write it, which makes a string of each field and puts them together: 6 KB for a line of 700 bytes.
-    this.#destination.write(`${JSON.stringify({ level: 'info', time: this.#time(), ...requestFields(record), msg: 'request' })}\n`);
+    const fields = JSON.stringify(requestFields(record)).slice(1, -1);
+    this.#destination.write(`{"level":"info","time":"${this.#time()}",${fields},"msg":"request"}\n`);
   }
 
   /** A fault; at most one line a second of each kind, the others are counted in `suppressed`. */

@@ -1,4 +1,5 @@
-import type { PoolDecision, ReadLabels, RequestRecord } from '../domain/decision.js';
+import type { PoolDecision, RequestRecord } from '../domain/decision.js';
+import type { Shortage } from '../domain/lease.js';
 import type { Refusal } from '../domain/refusal.js';
 import { cleanLabel } from './bounded-labels.js';
 
@@ -8,9 +9,10 @@ const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 type Field = string | number | boolean | null;
 
-/** The fields of a request's log line. Everything that a client chose is cut and cleaned. */
-export function requestFields(record: RequestRecord): Record<string, Field> {
-  return {
+/** The fields of a request's log line; those that are undefined are not written. Everything that a client chose is cut and cleaned. */
+export function requestFields(record: RequestRecord): Record<string, Field | undefined> {
+  const { labels, usage } = record;
+  const fields: Record<string, Field | undefined> = {
     requestId: cleanLabel(record.requestId, MAX_ID),
     envoyRequestId: text(record.envoyRequestId),
     leaseId: text(record.leaseId),
@@ -20,33 +22,31 @@ export function requestFields(record: RequestRecord): Record<string, Field> {
     api: record.api,
     model: text(record.model),
     stream: record.stream,
-    ...labelFields(record.labels),
+    session: labels?.session && cleanLabel(labels.session, MAX_LABEL),
+    mergeKey: labels?.mergeKey && cleanLabel(labels.mergeKey, MAX_LABEL),
+    retry: labels?.retry,
+    work: labels?.work,
     decision: record.decision,
     reason: cleanLabel(record.reason, MAX_ID),
     status: record.status,
     outcome: record.outcome,
-    ...(record.endReason === null ? {} : { endReason: record.endReason }),
+    endReason: record.endReason ?? undefined,
     estimatedInputTokens: record.estimatedInputTokens,
     estimateErrorShare: record.estimateErrorShare === null ? null : Math.round(record.estimateErrorShare * 1_000) / 1_000,
     reservedOutputTokens: record.reservedOutputTokens,
-    inputTokens: record.usage?.inputTokens ?? null,
-    cachedInputTokens: record.usage?.cachedInputTokens ?? null,
-    outputTokens: record.usage?.outputTokens ?? null,
-    reasoningTokens: record.usage?.reasoningTokens ?? null,
+    inputTokens: usage?.inputTokens ?? null,
+    cachedInputTokens: usage?.cachedInputTokens ?? null,
+    outputTokens: usage?.outputTokens ?? null,
+    reasoningTokens: usage?.reasoningTokens ?? null,
     estimated: record.estimated,
     decisionMs: toMicros(record.decisionMs),
     firstTokenMs: record.firstTokenMs === null ? null : toMicros(record.firstTokenMs),
     totalMs: toMicros(record.totalMs),
-    ...refusalFields(record.refusal),
-    ...shortageFields(record),
-    ...poolFields(record.pool, record.decision !== 'admitted' || record.endReason !== null),
   };
-}
-
-function labelFields(labels: ReadLabels | null): Record<string, Field> {
-  if (labels === null) return {};
-  const { session, mergeKey, retry, work } = labels;
-  return { session: session && cleanLabel(session, MAX_LABEL), mergeKey: mergeKey && cleanLabel(mergeKey, MAX_LABEL), retry, work };
+  if (record.refusal !== null) Object.assign(fields, refusalFields(record.refusal));
+  if (record.wouldRefuse !== null) Object.assign(fields, shortageFields(record.wouldRefuse));
+  if (record.pool !== null) Object.assign(fields, poolFields(record.pool, record.decision !== 'admitted' || record.endReason !== null));
+  return fields;
 }
 
 function text(value: string | null): string | null {
@@ -57,8 +57,8 @@ function toMicros(ms: number): number {
   return Math.round(ms * 1_000) / 1_000;
 }
 
-function refusalFields(refusal: Refusal | null): Record<string, Field> {
-  if (refusal === null || (refusal.kind !== 'limited' && refusal.kind !== 'too_large')) return {};
+function refusalFields(refusal: Refusal): Record<string, Field> {
+  if (refusal.kind !== 'limited' && refusal.kind !== 'too_large') return {};
   return {
     limit: refusal.limit,
     scope: `${refusal.scope.kind}:${cleanLabel(refusal.scope.id, MAX_ID)}`,
@@ -68,18 +68,16 @@ function refusalFields(refusal: Refusal | null): Record<string, Field> {
   };
 }
 
-function shortageFields({ wouldRefuse }: RequestRecord): Record<string, Field> {
-  if (wouldRefuse === null) return {};
+function shortageFields({ level, needed, waitMs }: Shortage): Record<string, Field> {
   return {
-    wouldRefuseBucket: cleanLabel(wouldRefuse.level.key, MAX_ID),
-    wouldRefuseNeeded: wouldRefuse.needed,
-    wouldRefuseWaitMs: wouldRefuse.waitMs,
+    wouldRefuseBucket: cleanLabel(level.key, MAX_ID),
+    wouldRefuseNeeded: needed,
+    wouldRefuseWaitMs: waitMs,
   };
 }
 
 /** Of a request that was held, refused or ended also what decided: the factors of its priority as they stood. */
-function poolFields(pool: PoolDecision | null, explained: boolean): Record<string, Field> {
-  if (pool === null) return {};
+function poolFields(pool: PoolDecision, explained: boolean): Record<string, Field> {
   const { poolId, waitedMs, factors } = pool;
   const { entitlementId, serviceClass, tier, waiting } = factors;
   const told = { pool: poolId, poolWaitedMs: toMicros(waitedMs), entitlement: cleanLabel(entitlementId, MAX_ID), serviceClass, tier };

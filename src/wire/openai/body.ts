@@ -24,11 +24,29 @@ export function readBody(bytes: Buffer, { api, named, sink }: Reading, take: (fi
   const model = typeof named === 'function' ? named(parsed.value) : named;
   const fields = new Fields(model === null ? parsed.value : { ...parsed.value, model });
   const prompt = new PromptCollector(sink, parsed.texts);
-  const base = { api, model: fields.model(), stream: false, usageRequested: false, background: false };
+  const name = fields.model();
   refuseSecondMeanings(fields);
   const told = take(fields, prompt);
   if (fields.fault !== null) return { ok: false, fault: fields.fault };
-  return { ok: true, facts: { ...base, ...told, otherModels: fallbackModels(fields.body), prompt: prompt.content, ...labelsOf(fields.body) } };
+  return { ok: true, facts: factsOf(api, name, told, fields.body, prompt.content) };
+}
+
+/** Field by field, as everything that each request makes: an object spread (`{ ...told }`) lives until the next collection of the old generation. */
+function factsOf(api: Api, model: string, told: Told, body: JsonObject, prompt: RequestFacts['prompt']): RequestFacts {
+  const { session, work } = labelsOf(body);
+  return {
+    api,
+    model,
+    otherModels: fallbackModels(body),
+    stream: told.stream ?? false,
+    usageRequested: told.usageRequested ?? false,
+    outputCapTokens: told.outputCapTokens,
+    choices: told.choices,
+    background: told.background ?? false,
+    prompt,
+    session,
+    work,
+  };
 }
 
 /** Adds a prompt as a text, a list of texts, token ids, or a list of those; returns how many prompts there are, null where it is none of these. */
