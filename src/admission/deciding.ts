@@ -1,11 +1,11 @@
 import type { PoolDecision, RequestLabels } from '../domain/decision.js';
-import type { OutputEstimate, PromptEstimate } from '../domain/estimate.js';
+import type { Estimator, OutputEstimate, PromptEstimate } from '../domain/estimate.js';
 import type { Level, Shortage } from '../domain/lease.js';
 import type { Policy } from '../domain/policy.js';
 import type { PlainRefusal, Refusal } from '../domain/refusal.js';
 import type { RequestFacts } from '../domain/request.js';
 import type { Tenant } from '../domain/tenant.js';
-import type { RequestSpan } from '../domain/tracing.js';
+import type { PhaseSpan, RequestSpan } from '../domain/tracing.js';
 import type { WireApi } from '../domain/wire.js';
 import { chainOf } from '../quota/charges.js';
 import type { Admission } from './admission.js';
@@ -118,7 +118,7 @@ type Read = Pick<Demand, 'facts' | 'place' | 'labels'>;
 async function gated(admission: Admission, subject: Subject, body: RequestBody, { facts, place, labels }: Read, host: DecideHost): Promise<Decision> {
   const { gates, clock } = admission;
   const { tenant, headers, policy, id, span, mode } = subject;
-  const { prompt, output } = await estimated(admission, subject, body, facts);
+  const { prompt, output } = policy.exactCounting === null ? estimated(admission, subject, facts) : await counted(admission, subject, body, facts);
   host.knows({ facts, labels, prompt });
   const pool = place?.pool.settings.id ?? null;
   const draft = ledgerDraft(subject, { facts, labels, prompt, output, pool, decision: 'admitted' }, clock.nowMs());
@@ -141,12 +141,20 @@ interface Estimated {
   readonly output: OutputEstimate;
 }
 
-async function estimated(admission: Admission, subject: Subject, body: RequestBody, facts: RequestFacts): Promise<Estimated> {
+/** At once: most requests need not wait for this. */
+function estimated({ estimator }: Admission, subject: Subject, facts: RequestFacts): Estimated {
+  const estimating = subject.span.child('estimate');
+  return withOutput(estimator, subject, facts, estimator.prompt(subject.tenant.id, facts), estimating);
+}
+
+async function counted(admission: Admission, subject: Subject, body: RequestBody, facts: RequestFacts): Promise<Estimated> {
   const { estimator } = admission;
-  const { tenant, policy, span } = subject;
-  const estimating = span.child('estimate');
-  const estimate = estimator.prompt(tenant.id, facts);
-  const prompt = policy.exactCounting === null ? estimate : await exactEstimate(admission, subject, body.bytes, facts, estimate);
+  const estimating = subject.span.child('estimate');
+  const prompt = await exactEstimate(admission, subject, body.bytes, facts, estimator.prompt(subject.tenant.id, facts));
+  return withOutput(estimator, subject, facts, prompt, estimating);
+}
+
+function withOutput(estimator: Estimator, { tenant, policy }: Subject, facts: RequestFacts, prompt: PromptEstimate, estimating: PhaseSpan): Estimated {
   const output = estimator.output(tenant.id, facts, {
     maxOutputTokens: policy.maxOutputTokens(facts.model),
     unknownOutputTokens: policy.unknownOutputTokens,

@@ -91,11 +91,14 @@ export async function passGates(gates: readonly Gate[], demand: Demand, span: Re
   const admitted: AdmittedVerdict[] = [];
   for (const gate of gates) {
     if (!gate.concerns(demand)) continue;
-    const verdict = await asked(gate, demand, span).catch((error: unknown) => {
+    let verdict: GateVerdict;
+    try {
+      verdict = await asked(gate, demand, span);
+    } catch (error) {
       gate.abandon(demand);
       refundAll(passed, demand);
       throw error;
-    });
+    }
     if (verdict.kind !== 'admitted') {
       refundAll(passed, demand);
       return verdict;

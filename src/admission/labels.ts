@@ -30,10 +30,17 @@ export function headerLabels(headers: Headers): ReadLabels {
 
 /** Clients and gateways name the session in many ways: ours first, the least specific last. */
 function sessionOf(headers: Headers): string | null {
-  const vendors: string[] = [];
-  for (const name of headers.keys()) if (name.endsWith('-session-id') && VENDOR_SESSION.test(name)) vendors.push(name);
-  vendors.sort();
-  for (const name of [...FIRST_SESSION_HEADERS, ...vendors, ...LAST_SESSION_HEADERS]) {
+  return firstSession(headers, FIRST_SESSION_HEADERS) ?? firstSession(headers, vendorHeaders(headers)) ?? firstSession(headers, LAST_SESSION_HEADERS);
+}
+
+function vendorHeaders(headers: Headers): readonly string[] {
+  const names: string[] = [];
+  for (const name of headers.keys()) if (name.endsWith('-session-id') && VENDOR_SESSION.test(name)) names.push(name);
+  return names.sort();
+}
+
+function firstSession(headers: Headers, names: readonly string[]): string | null {
+  for (const name of names) {
     const session = printable(headers.get(name));
     if (session !== null) return session;
   }

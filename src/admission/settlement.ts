@@ -50,9 +50,10 @@ export class Settlements {
     while (this.#open.size > 0) await Promise.all(this.#open);
   }
 
+  /** `work` never rejects. */
   #track(work: Promise<void>): void {
-    const tracked = work.finally(() => this.#open.delete(tracked));
-    this.#open.add(tracked);
+    this.#open.add(work);
+    void work.then(() => this.#open.delete(work));
   }
 
   async #untilTaken(end: () => Promise<unknown>): Promise<void> {

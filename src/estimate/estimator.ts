@@ -97,7 +97,7 @@ class LearningEstimator implements Estimator {
     this.#tenants.set(key, known);
     const { regressors } = prompt;
     if (!isTrue(usage.inputTokens) || regressors.length !== LENGTH) return;
-    const rest = this.#models.of(facts).predict(regressors) - regressors[AT.references]!;
+    const rest = (): number => this.#models.of(facts).predict(regressors) - regressors[AT.references]!;
     this.#references.learn(tenantId, facts, usage, responseId, rest);
     // Some upstreams tell only what was not in their cache, or nothing right at all.
     if (isLearnable(regressors) && usage.inputTokens >= leastTokens(facts.prompt)) this.#models.learn(facts, regressors, usage.inputTokens);

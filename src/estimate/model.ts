@@ -1,4 +1,5 @@
 import { TEXT_FEATURES } from '../lib/text-features.js';
+import { Accuracy } from './accuracy.js';
 import { TOKENIZERS, type Tokenizer } from './families.js';
 import { TokenizerGuess } from './guess.js';
 import { Histogram } from './histogram.js';
@@ -23,6 +24,11 @@ const RESIDUALS = 128;
 const MOST_ERROR = 3;
 /** So many answers weigh as much as what is assumed of the error before the first. */
 const PRIOR_ANSWERS = 20;
+/** After so many answers, and while its estimates are right, a model is learned of from this share of them: to learn takes longer than to estimate. */
+const SURE_AFTER = 250;
+const ROUTINE_SHARE = 1 / 8;
+/** Fractional part of the golden ratio: what is picked by its multiples is in step with no traffic. */
+const GOLDEN = 0.6180339887498949;
 /** Changes when weights of an older program mean something else. */
 export const STATE_VERSION = 1;
 
@@ -34,6 +40,7 @@ export class Model {
   /** Made with the first answer: it is large. */
   #recursive: Recursive | null = null;
   readonly #residuals = new Histogram(RESIDUALS);
+  readonly #accuracy = new Accuracy();
 
   #family: Family;
   /** While it is not known what tokenizer the model has. */
@@ -66,17 +73,23 @@ export class Model {
     const expected = this.predict(x);
     if (x.length !== LENGTH || !Number.isFinite(expected) || !Number.isFinite(tokens)) return;
     if (uncertain(x) <= expected / 2) this.#residuals.add(Math.round(1000 * Math.min(MOST_ERROR, Math.abs(tokens - expected) / Math.max(1, expected))));
-    this.#move(x, tokens);
+    const noise = noiseOf(x, expected, tokens);
+    this.#accuracy.take((tokens - expected) / noise);
     this.#observations++;
+    if (!this.#isRoutine) this.#move(x, tokens - expected, noise);
     const guessed = this.#guess?.take(x, tokens) ?? null;
     if (guessed !== null) this.#beginAs(guessed);
   }
 
-  #move(x: Readonly<Float64Array>, tokens: number): void {
-    const expected = this.predict(x);
-    const noise = NOISE_TOKENS + NOISE_SHARE * (Math.min(tokens, 4 * expected) + expected) * 0.5 + OFFSET_NOISE * uncertain(x);
+  /** Nothing new is to be expected of this answer: the model is known well, and its estimates have been right. A share is still learned from. */
+  get #isRoutine(): boolean {
+    const isPicked = (this.#observations * GOLDEN) % 1 < ROUTINE_SHARE;
+    return !isPicked && this.#observations > SURE_AFTER && this.#guess === null && this.#accuracy.isGood;
+  }
+
+  #move(x: Readonly<Float64Array>, error: number, noise: number): void {
     this.#recursive ??= new Recursive(priorOf(this.#family));
-    this.#recursive.learn(x, tokens - expected, noise);
+    this.#recursive.learn(x, error, noise);
   }
 
   /** Learns anew, from another family's weights, what the first answers taught. */
@@ -84,7 +97,10 @@ export class Model {
     const taught = this.#guess?.taught ?? [];
     this.#family = familyWith(tokenizer, this.#family.overheads);
     this.#recursive = null;
-    for (const { x, tokens } of taught) this.#move(x, tokens);
+    for (const { x, tokens } of taught) {
+      const expected = this.predict(x);
+      this.#move(x, tokens - expected, noiseOf(x, expected, tokens));
+    }
     if (this.#guess?.isOver === true) this.#guess = null;
   }
 
@@ -127,6 +143,11 @@ export class Model {
     model.#residuals.add(error);
     return model;
   }
+}
+
+/** What an estimate may be off by with the right weights, in tokens. */
+function noiseOf(x: Readonly<Float64Array>, expected: number, tokens: number): number {
+  return NOISE_TOKENS + NOISE_SHARE * (Math.min(tokens, 4 * expected) + expected) * 0.5 + OFFSET_NOISE * uncertain(x);
 }
 
 /** Tokens of what no weight stands for. */

@@ -12,7 +12,7 @@ export class Recent<V> {
 
   get(key: string): V | undefined {
     const value = this.#entries.get(key);
-    if (value !== undefined) this.#put(key, value);
+    if (value !== undefined && key !== this.#latest) this.#put(key, value);
     return value;
   }
 

@@ -27,15 +27,16 @@ export class References {
     return { tokens, unknown };
   }
 
-  /** `rest`: what the prompt without its references was estimated at. */
-  learn(tenantId: string, { prompt }: RequestFacts, usage: Usage, responseId: string | null, rest: number): void {
+  /** `rest`: what the prompt without its references was estimated at; asked for only where it is needed. */
+  learn(tenantId: string, { prompt }: RequestFacts, usage: Usage, responseId: string | null, rest: () => number): void {
     const exchange = usage.inputTokens + usage.outputTokens;
     if (responseId !== null) this.#set(tenantId, { kind: 'response', id: responseId }, exchange);
+    if (prompt.references.length === 0) return;
     const files = prompt.references.filter(({ kind }) => kind === 'file' || kind === 'cached_content');
     for (const reference of prompt.references) {
       if (reference.kind === 'conversation') this.#set(tenantId, reference, exchange);
       else if (reference.kind === 'cached_content' && usage.cachedInputTokens > 0) this.#set(tenantId, reference, usage.cachedInputTokens);
-      else if (reference.kind !== 'response' && files.length === 1) this.#set(tenantId, reference, Math.max(0, usage.inputTokens - rest));
+      else if (reference.kind !== 'response' && files.length === 1) this.#set(tenantId, reference, Math.max(0, usage.inputTokens - rest()));
     }
   }
 

@@ -48,14 +48,18 @@ function headerMap(cursor: Cursor, headers: Header[]): boolean {
   while (cursor.at < end) {
     if (bytes[cursor.at++] !== 0x0a) return false;
     const headerEnd = lengthAt(cursor) + cursor.at;
-    const texts = ['', '', ''];
+    let key = '';
+    let value = '';
+    let rawValue = '';
     while (cursor.at < headerEnd) {
       const field = bytes[cursor.at++]!;
-      if (field !== 0x0a && field !== 0x12 && field !== 0x1a) return false;
-      texts[(field >> 3) - 1] = text(cursor);
+      if (field === 0x0a) key = text(cursor);
+      else if (field === 0x12) value = text(cursor);
+      else if (field === 0x1a) rawValue = text(cursor);
+      else return false;
     }
     if (cursor.at !== headerEnd) return false;
-    headers.push({ key: texts[0]!, value: texts[2] === '' ? texts[1]! : texts[2]!, raw_value: EMPTY });
+    headers.push({ key, value: rawValue === '' ? value : rawValue, raw_value: EMPTY });
   }
   return cursor.at === end;
 }

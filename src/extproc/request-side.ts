@@ -188,8 +188,19 @@ export class RequestSide {
   }
 
   /** Null where it was ended before it could be judged. */
-  async #verdict(): Promise<BodyVerdict | null> {
-    return (await this.#read()) ?? this.#judge();
+  #verdict(): Promise<BodyVerdict | null> {
+    return this.encoding === undefined || this.#body.overflowed ? this.#verdictAtOnce() : this.#verdictOfEncoded(this.encoding);
+  }
+
+  #verdictAtOnce(): Promise<BodyVerdict | null> {
+    const { maxBytes, overflowed } = this.#body;
+    if (overflowed) return Promise.resolve(this.#tooLarge(maxBytes));
+    this.#judged = { body: this.#body.whole(), decoded: false };
+    return this.#judge() ?? Promise.resolve(null);
+  }
+
+  async #verdictOfEncoded(encoding: string): Promise<BodyVerdict | null> {
+    return (await this.#read(encoding)) ?? this.#judge();
   }
 
   /** Not an async function, as `body`. */
@@ -217,17 +228,11 @@ export class RequestSide {
     this.#judged = null;
   }
 
-  /** Makes the body ready to be judged. @returns what is to be done instead where it can't be. */
-  async #read(): Promise<BodyVerdict | null> {
-    const { maxBytes, overflowed } = this.#body;
-    if (overflowed) return this.#tooLarge(maxBytes);
+  /** Makes an encoded body ready to be judged. @returns what is to be done instead where it can't be. */
+  async #read(encoding: string): Promise<BodyVerdict | null> {
     const body = this.#body.whole();
-    if (this.encoding === undefined) {
-      this.#judged = { body, decoded: false };
-      return null;
-    }
-    const mostBytes = Math.min(maxBytes, Math.max(ALWAYS_INFLATED_BYTES, body.length * MOST_INFLATED));
-    const plain = await decodeWhole(body, this.encoding, mostBytes);
+    const mostBytes = Math.min(this.#body.maxBytes, Math.max(ALWAYS_INFLATED_BYTES, body.length * MOST_INFLATED));
+    const plain = await decodeWhole(body, encoding, mostBytes);
     if (plain.ok) {
       this.#judged = { body: plain.body, decoded: plain.body !== body };
       return null;

@@ -8,6 +8,9 @@ export type HeaderLookup = (name: string) => string | undefined;
 
 type Kind = 'requests' | 'tokens';
 const KINDS: readonly Kind[] = ['requests', 'tokens'];
+const LIMIT_NAMES: Record<Kind, string> = { requests: 'x-ratelimit-limit-requests', tokens: 'x-ratelimit-limit-tokens' };
+const REMAINING_NAMES: Record<Kind, string> = { requests: 'x-ratelimit-remaining-requests', tokens: 'x-ratelimit-remaining-tokens' };
+const RESET_NAMES: Record<Kind, string> = { requests: 'x-ratelimit-reset-requests', tokens: 'x-ratelimit-reset-tokens' };
 
 /**
  * Names and units in the IETF pair. The draft registers `requests` (its default), `content-bytes` and
@@ -28,16 +31,18 @@ const DIMENSIONS = Object.keys(POLICIES) as readonly LimitDimension[];
  * Give it enforced levels only: shadowed limits must not show.
  */
 export function rateLimitHeaders(levels: readonly Level[]): readonly HeaderPair[] {
-  const tightest = tightestByDimension(levels);
   const pairs: HeaderPair[] = [];
-  for (const kind of KINDS) {
-    const level = tightest.get(kind);
-    if (level !== undefined) pairs.push(...triple(kind, level));
+  let policies = '';
+  let states = '';
+  for (const dimension of DIMENSIONS) {
+    const level = tightestOf(levels, dimension);
+    if (level === null) continue;
+    if (isKind(dimension)) addTriple(pairs, dimension, level);
+    const comma = policies === '' ? '' : ', ';
+    policies += comma + policyItem(level);
+    states += comma + stateItem(level);
   }
-  const told = DIMENSIONS.flatMap((dimension) => tightest.get(dimension) ?? []);
-  if (told.length > 0) {
-    pairs.push(['ratelimit-policy', told.map(policyItem).join(', ')], ['ratelimit', told.map(stateItem).join(', ')]);
-  }
+  if (policies !== '') pairs.push(['ratelimit-policy', policies], ['ratelimit', states]);
   return pairs;
 }
 
@@ -49,7 +54,7 @@ export function tighter(ours: readonly HeaderPair[], upstream: HeaderLookup): re
   const lost = KINDS.filter((kind) => {
     const theirs = upstreamRemaining(kind, upstream);
     if (theirs === null) return false;
-    const remaining = Number(ours.find(([name]) => name === `x-ratelimit-remaining-${kind}`)?.[1] ?? Number.NaN);
+    const remaining = Number(ours.find(([name]) => name === REMAINING_NAMES[kind])?.[1] ?? Number.NaN);
     return theirs < remaining;
   });
   if (lost.length === 0) return ours;
@@ -64,25 +69,28 @@ export function parseResetMs(text: string): number | null {
   return Math.ceil(((hours * 60 + minutes) * 60 + seconds) * 1000 + ms);
 }
 
-function tightestByDimension(levels: readonly Level[]): ReadonlyMap<LimitDimension, Level> {
-  const tightest = new Map<LimitDimension, Level>();
+function tightestOf(levels: readonly Level[], dimension: LimitDimension): Level | null {
+  let tightest: Level | null = null;
   for (const level of levels) {
-    const best = tightest.get(level.dimension);
-    if (best === undefined || isTighter(level, best)) tightest.set(level.dimension, level);
+    if (level.dimension === dimension && (tightest === null || isTighter(level, tightest))) tightest = level;
   }
   return tightest;
+}
+
+function isKind(dimension: LimitDimension): dimension is Kind {
+  return dimension === 'requests' || dimension === 'tokens';
 }
 
 function isTighter(a: Level, b: Level): boolean {
   return a.remaining < b.remaining || (a.remaining === b.remaining && a.limit < b.limit);
 }
 
-function triple(kind: Kind, level: Level): readonly HeaderPair[] {
-  return [
-    [`x-ratelimit-limit-${kind}`, String(level.limit)],
-    [`x-ratelimit-remaining-${kind}`, String(left(level))],
-    [`x-ratelimit-reset-${kind}`, `${resetSeconds(level)}s`],
-  ];
+function addTriple(pairs: HeaderPair[], kind: Kind, level: Level): void {
+  pairs.push(
+    [LIMIT_NAMES[kind], String(level.limit)],
+    [REMAINING_NAMES[kind], String(left(level))],
+    [RESET_NAMES[kind], `${resetSeconds(level)}s`],
+  );
 }
 
 function policyItem({ dimension, limit }: Level): string {
@@ -106,9 +114,9 @@ function resetSeconds(level: Level): number {
 
 /** Null unless all three headers are there and make sense (Azure sends −1 or a limit of 0 where it does not know). */
 function upstreamRemaining(kind: Kind, upstream: HeaderLookup): number | null {
-  const limit = wholeNumber(upstream(`x-ratelimit-limit-${kind}`));
-  const remaining = wholeNumber(upstream(`x-ratelimit-remaining-${kind}`));
-  const reset = upstream(`x-ratelimit-reset-${kind}`);
+  const limit = wholeNumber(upstream(LIMIT_NAMES[kind]));
+  const remaining = wholeNumber(upstream(REMAINING_NAMES[kind]));
+  const reset = upstream(RESET_NAMES[kind]);
   if (limit === null || limit === 0 || remaining === null || reset === undefined) return null;
   return parseResetMs(reset.trim()) === null ? null : remaining;
 }

@@ -1,4 +1,5 @@
 import type { Metric, Registry } from 'prom-client';
+import { labelsOf } from './tally.js';
 
 interface Cell {
   readonly labels: Readonly<Record<string, string>>;
@@ -44,9 +45,7 @@ export class BucketTally {
   }
 
   #cell(label: string): Cell {
-    const values = label.split('\n');
-    const labels = Object.fromEntries(this.#labelNames.map((name, i) => [name, values[i] ?? '']));
-    const cell = { labels, counts: new Float64Array(this.#bounds.length + 1), sum: 0 };
+    const cell = { labels: labelsOf(this.#labelNames, label), counts: new Float64Array(this.#bounds.length + 1), sum: 0 };
     this.#cells.set(label, cell);
     return cell;
   }

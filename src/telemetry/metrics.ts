@@ -121,7 +121,7 @@ export class Metrics {
     for (const kind of Object.keys(FAULTS)) this.#faults.inc({ kind }, 0);
     for (const why of Object.keys(ENDS)) this.#ended.inc({ why }, 0);
     for (const why of Object.keys(PASSES)) this.#unmetered.inc({ why }, 0);
-    for (const result of Object.keys(SETTLEMENTS)) this.#settlements.add({ result }, 0);
+    for (const result of Object.keys(SETTLEMENTS)) this.#settlements.add(result, 0);
     for (const how of ['local', 'open', 'closed'] as const) this.#decidedAway.inc({ how }, 0);
     this.#storeConnected.set(1);
     this.#lag = processMetrics ? this.#collectProcess() : null;
@@ -131,14 +131,14 @@ export class Metrics {
   request(record: RequestRecord): void {
     const tenant = this.#tenants.admit(record.tenantLabel);
     const pool = record.pool === null ? NONE : this.#poolLabels.admit(record.pool.poolId);
-    this.#requests.add({ tenant, pool, decision: record.decision, reason: this.#reasons.admit(record.reason) }, 1);
+    this.#requests.add(`${tenant}\n${pool}\n${record.decision}\n${this.#reasons.admit(record.reason)}`, 1);
     if (record.pool !== null && record.pool.waitedMs > 0) this.#held(pool, record.pool, record);
     if (record.endReason !== null) this.#ended.inc({ why: record.endReason });
     if (record.usage === null) return;
     const lines = usageLines(record.usage, record.model ?? NONE, null);
     if (lines.length === 0) return;
     const model = this.#modelLabel(tenant, record);
-    for (const { kind, tokens } of lines) this.#tokens.add({ tenant, model, kind }, tokens);
+    for (const { kind, tokens } of lines) this.#tokens.add(`${tenant}\n${model}\n${kind}`, tokens);
   }
 
   decided(decisionMs: number): void {
@@ -157,11 +157,11 @@ export class Metrics {
   storeCall(op: string, seconds: number, failed: boolean): void {
     const label = this.#ops.admit(op);
     this.#storeSeconds.observe(label, seconds);
-    this.#storeErrors.add({ op: label }, failed ? 1 : 0);
+    this.#storeErrors.add(label, failed ? 1 : 0);
   }
 
   settled(result: SettleResult): void {
-    this.#settlements.add({ result }, 1);
+    this.#settlements.add(result, 1);
   }
 
   reaped(leases: number): void {

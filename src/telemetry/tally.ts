@@ -18,8 +18,10 @@ export interface TallyOptions {
  */
 export class Tally {
   readonly #cells = new Map<string, Cell>();
+  readonly #labelNames: readonly string[];
 
   constructor({ name, help, labelNames, registry }: TallyOptions) {
+    this.#labelNames = labelNames;
     const counter: Counter = new Counter({
       name,
       help,
@@ -32,11 +34,16 @@ export class Tally {
     });
   }
 
-  /** Adds to the series of these labels. Always give them in the same order; their values must be bounded and without control characters. */
-  add(labels: Readonly<Record<string, string>>, amount: number): void {
-    const key = Object.values(labels).join('\n');
-    const cell = this.#cells.get(key);
-    if (cell === undefined) this.#cells.set(key, { labels, value: amount });
-    else cell.value += amount;
+  /** Adds to one series; `label`: the values in the order of the names, each bounded and without control characters, with a line end between them. */
+  add(label: string, amount: number): void {
+    const cell = this.#cells.get(label);
+    if (cell !== undefined) cell.value += amount;
+    else this.#cells.set(label, { labels: labelsOf(this.#labelNames, label), value: amount });
   }
+}
+
+/** The labels of a series by its values, which have line ends between them. */
+export function labelsOf(names: readonly string[], label: string): Record<string, string> {
+  const values = label.split('\n');
+  return Object.fromEntries(names.map((name, i) => [name, values[i] ?? '']));
 }

@@ -2,6 +2,7 @@ import { isObject, listOf, type Json, type JsonObject } from './json/json.js';
 
 /** Members by which a request to LiteLLM names models that are to answer where the first one does not. */
 const FIELDS = ['fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks'];
+const NONE: readonly string[] = [];
 
 /**
  * Other models that a body lets a gateway choose, each once: names, objects with a `model`, or such lists by the name of the model that
@@ -9,6 +10,7 @@ const FIELDS = ['fallbacks', 'context_window_fallbacks', 'content_policy_fallbac
  */
 export function fallbackModels(body: JsonObject): readonly string[] {
   const { router_settings_override: override } = body;
+  if (override === undefined && FIELDS.every((field) => body[field] === undefined)) return NONE;
   return [...new Set([...namesOf(body), ...(isObject(override) ? namesOf(override) : [])])];
 }
 

@@ -39,3 +39,9 @@ export function trueAmount(charge: BucketCharge, consumed: Consumption): number 
 export function unrefusable(charge: BucketCharge): BucketCharge {
   return { ...charge, capacity: MAX_TOKENS };
 }
+
+/** The same charge for another amount. */
+export function withAmount(charge: BucketCharge, amount: number): BucketCharge {
+  const { key, tenantId, dimension, limit, capacity, inputAmount, countCachedInput } = charge;
+  return { key, tenantId, dimension, limit, capacity, amount, inputAmount, countCachedInput };
+}

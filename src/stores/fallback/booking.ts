@@ -1,7 +1,7 @@
 import type { BucketCharge, Consumption, SettleResult } from '../../domain/lease.js';
 import type { Store } from '../../domain/store.js';
 import { MAX_TOKENS } from '../../quota/bucket.js';
-import { trueAmount, unrefusable } from './amounts.js';
+import { trueAmount, unrefusable, withAmount } from './amounts.js';
 import type { JournalEntry, SettleEntry } from './journal.js';
 
 /** Stores remember the end of a lease for ten minutes at least. An answer that was lost longer ago is looked for in the ledger. */
@@ -11,7 +11,7 @@ const LOOK_BACK = 10_000;
 
 /** The charges at what they truly came to: without places, which are free again. */
 export function trueCharges(charges: readonly BucketCharge[], consumed: Consumption): readonly BucketCharge[] {
-  return charges.filter(({ dimension }) => dimension !== 'concurrency').map((charge) => ({ ...charge, amount: trueAmount(charge, consumed) }));
+  return charges.filter(({ dimension }) => dimension !== 'concurrency').map((charge) => withAmount(charge, trueAmount(charge, consumed)));
 }
 
 /**

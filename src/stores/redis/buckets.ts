@@ -104,9 +104,6 @@ export function reserveResult({ enforced, shadowed }: ReserveRequest, reply: Buf
 
 /** `value`: the deficit in units, of concurrency the places taken. */
 function levelFrom({ key, tenantId, dimension, limit, capacity }: BucketSpec, value: number): Level {
-  const rest =
-    dimension === 'concurrency'
-      ? { remaining: capacity - value, resetMs: 0 }
-      : { remaining: remainingTokens(value, capacity), resetMs: resetMs(value, limit) };
-  return { key, tenantId, dimension, limit, capacity, ...rest };
+  if (dimension === 'concurrency') return { key, tenantId, dimension, limit, capacity, remaining: capacity - value, resetMs: 0 };
+  return { key, tenantId, dimension, limit, capacity, remaining: remainingTokens(value, capacity), resetMs: resetMs(value, limit) };
 }

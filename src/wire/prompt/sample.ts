@@ -1,4 +1,4 @@
-import { TextCounter, type TextFeatures } from '../../lib/text-features.js';
+import { noText, TextCounter, type TextFeatures } from '../../lib/text-features.js';
 import type { Long } from '../json/texts.js';
 
 /** Text up to this length is counted as a whole; of more, windows are. */
@@ -9,6 +9,9 @@ const WINDOW_LENGTH = 1024;
 const LEAST_WINDOWS = 2;
 /** Fractional part of the golden ratio: its multiples never fall in step with the lines or records of a text. */
 const GOLDEN = 0.6180339887498949;
+
+/** Counts of no text at all: most prompts have no tools and no schema. Nobody changes counts that are told. */
+const NOTHING = noText();
 
 /** A text, or where one lies in the body. */
 export type Piece = string | Long;
@@ -36,6 +39,7 @@ export class PromptText {
 export function countTexts(kinds: readonly PromptText[], wholeLength = WHOLE_LENGTH): TextFeatures[] {
   const total = kinds.reduce((sum, { length }) => sum + length, 0);
   return kinds.map((kind) => {
+    if (kind.pieces.length === 0) return NOTHING;
     const windows = Math.max(LEAST_WINDOWS, Math.round((WINDOWS * kind.length) / total));
     return total <= wholeLength || windows * WINDOW_LENGTH >= kind.length ? countWhole(kind) : countWindows(kind, windows);
   });
@@ -43,10 +47,11 @@ export function countTexts(kinds: readonly PromptText[], wholeLength = WHOLE_LEN
 
 function countWhole({ pieces, joined }: PromptText): TextFeatures {
   const counter = new TextCounter();
-  pieces.forEach((piece, index) => {
-    if (!joined[index]) counter.cut();
+  for (let i = 0; i < pieces.length; i++) {
+    const piece = pieces[i]!;
+    if (!joined[i]) counter.cut();
     counter.add(typeof piece === 'string' ? piece : piece.text());
-  });
+  }
   return counter.features;
 }
 
