@@ -8,6 +8,9 @@ const CLIP = 2.5;
 /** So many of them in a row, all to one side, are no outliers: the model has changed. */
 const STREAK = 4;
 const STREAK_WIDENS = 4;
+/** A weight that moves another may take that to its own bound: so often is it looked again. */
+const PASSES = 3;
+const LEAST_VARIANCE = 1e-12;
 
 /** What is known of the weights before the first answer. */
 export interface Prior {
@@ -48,6 +51,7 @@ export class Recursive {
     const believed = Math.min(1, CLIP / far);
     this.#move((error * believed) / spread, believed / spread);
     if (Math.abs(this.#streak) >= STREAK) this.#widen();
+    this.#keepWithin();
     this.#bound();
   }
 
@@ -93,15 +97,34 @@ export class Recursive {
     for (let i = 0; i < N * N; i++) this.covariance[i]! *= STREAK_WIDENS;
   }
 
+  /**
+   * A weight that is held at its bound takes those along that its answers can't be told from: with the covariance, as if the bound had been
+   * observed. (Were it only cut off, what it may not give up would stay with the others, and the estimates of prompts of one kind would rise
+   * with each answer.)
+   */
+  #keepWithin(): void {
+    for (let pass = 0; pass < PASSES; pass++) {
+      let isWithin = true;
+      for (let i = 0; i < N; i++) {
+        const excess = Math.min(this.prior.most[i]!, Math.max(this.prior.least[i]!, this.weights[i]!)) - this.weights[i]!;
+        if (excess === 0) continue;
+        isWithin = false;
+        const share = excess / Math.max(LEAST_VARIANCE, this.covariance[i * N + i]!);
+        for (let j = 0; j < N; j++) this.weights[j]! += this.covariance[i * N + j]! * share;
+      }
+      if (isWithin) return;
+    }
+  }
+
   #bound(): void {
     for (let i = 0; i < N; i++) {
       this.weights[i] = Math.min(this.prior.most[i]!, Math.max(this.prior.least[i]!, this.weights[i]!));
       const variance = this.covariance[i * N + i]!;
       const most = this.#diagonal[i]!;
-      if (variance >= 1e-12 && variance <= most) continue;
+      if (variance >= LEAST_VARIANCE && variance <= most) continue;
       const scale = variance > most ? Math.sqrt(most / variance) : 0;
       for (let j = 0; j < N; j++) this.covariance[j * N + i] = this.covariance[i * N + j]! *= scale;
-      this.covariance[i * N + i] = variance > most ? most : 1e-12;
+      this.covariance[i * N + i] = variance > most ? most : LEAST_VARIANCE;
     }
   }
 }
