@@ -1,30 +1,20 @@
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { LEASE_MS, PROCESSOR_MS, type Store } from '../../src/domain/store.js';
 import { createRedisStore, type RedisStoreOptions } from '../../src/stores/redis/redis-store.js';
 import { definePoolScripts } from '../../src/stores/pools/scripts.js';
 import { charge, draft, event, request, used } from '../conformance/store-builders.js';
 import { T0, reapFor } from '../conformance/store-under-test.js';
-import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { redisOfFile } from '../support/redis-of-file.js';
 
 const HOUR_MS = 3_600_000;
 const AHEAD_MS = T0 + HOUR_MS;
 
-let server: RedisServer;
-let client: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  client = new Redis(server.url, { protocol: 2 });
-});
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
-});
+const redis = redisOfFile();
 
 let stores = 0;
 let keyPrefix = '';
 let store: Store;
-const another = (options: Partial<RedisStoreOptions> = {}): Store => createRedisStore({ client, time: 'caller', onFault: () => undefined, keepEvents: true, keyPrefix, ...options });
+const another = (options: Partial<RedisStoreOptions> = {}): Store => createRedisStore({ client: redis(), time: 'caller', onFault: () => undefined, keepEvents: true, keyPrefix, ...options });
 beforeEach(() => {
   keyPrefix = `t${++stores}:`;
   store = another();
@@ -49,7 +39,7 @@ describe('after the clock was an hour ahead', () => {
   });
 
   test('a keeper of a pool that died meanwhile is followed within its claim, and is not counted for the rest of the hour', async () => {
-    const pool = definePoolScripts(client);
+    const pool = definePoolScripts(redis());
     const [claim, processors, saved, asks, told] = ['owner', 'procs', 'state', 'asks', 'to:p'].map((name) => `${keyPrefix}{pool:p}:${name}`) as [string, string, string, string, string];
     const beat = async (processor: string, atMs: number): Promise<readonly string[]> => {
       const [keeper = '', , leftMs = '', , , , ...live] = await pool.twPoolBeat(claim, processors, saved, asks, told, atMs, processor, '', '1', 2_000, '', 5_000, 600_000, '', '');
@@ -67,22 +57,22 @@ describe('after the clock was an hour ahead', () => {
     await store.acknowledgeEvents(await store.pendingEvents(10));
     await store.reap(T0);
     await store.pendingEvents(10);
-    expect(await client.zcard(`${keyPrefix}tw1:live`)).toBe(3);
+    expect(await redis().zcard(`${keyPrefix}tw1:live`)).toBe(3);
     for (let ms = 1_000; ms <= 61_000; ms += 1_000) await store.reap(T0 + ms);
     await use('now', T0 + 61_500);
     await store.acknowledgeEvents(await store.pendingEvents(10));
     await store.reap(T0 + 121_000);
     await store.pendingEvents(10);
-    expect(await client.zrange(`${keyPrefix}tw1:live`, '0', '-1')).toEqual([]);
-    expect(await client.zrange(`${keyPrefix}tw1:queued`, '0', '-1')).toEqual([]);
-    expect(await client.zrange(`${keyPrefix}tw1:roots`, '0', '-1')).toContain('now');
+    expect(await redis().zrange(`${keyPrefix}tw1:live`, '0', '-1')).toEqual([]);
+    expect(await redis().zrange(`${keyPrefix}tw1:queued`, '0', '-1')).toEqual([]);
+    expect(await redis().zrange(`${keyPrefix}tw1:roots`, '0', '-1')).toContain('now');
     expect((await store.recentEvents(1)).map(({ leaseId }) => leaseId)).toHaveLength(1);
   });
 
   test('a lease dies a lease time after its processor, also where the clock of its root was lost', async () => {
     for (const id of ['old', 'late']) await store.reserve(request(id, T0, [], [], 'acme', { draft: draft(id, 1) }));
-    await client.zadd(`${keyPrefix}tw1:{acme}:x`, String(T0 + HOUR_MS), 'late');
-    await client.del(`${keyPrefix}tw1:{acme}:c`);
+    await redis().zadd(`${keyPrefix}tw1:{acme}:x`, String(T0 + HOUR_MS), 'late');
+    await redis().del(`${keyPrefix}tw1:{acme}:c`);
     expect(await reapFor(store, T0, LEASE_MS + 2_000)).toBe(2);
   });
 
