@@ -58,9 +58,11 @@ function roomAmounts({ capacity: { slots, tokensPerSecond, kvBytes, requestsPerS
 }
 
 function tooSmall({ id, capacity: { slots, kvBytes } }: PoolSettings, demand: PoolDemand, requestId: string): TooLargeRefusal {
-  const { unit, limitValue, needed } =
-    slots !== null && demand.slots > slots ? { unit: 'answers at one time', limitValue: slots, needed: demand.slots } : { unit: 'bytes of KV cache', limitValue: kvBytes ?? 0, needed: demand.kvBytes };
-  const message = `The request needs ${needed} ${unit}, and pool ${id} has ${limitValue} in all: ask for less output, fewer answers or a shorter prompt.`;
+  const { unit, limitValue, needed, remedy } =
+    slots !== null && demand.slots > slots
+      ? { unit: 'answers at one time', limitValue: slots, needed: demand.slots, remedy: 'ask for fewer answers' }
+      : { unit: 'bytes of KV cache', limitValue: kvBytes ?? 0, needed: demand.kvBytes, remedy: 'ask for less output, fewer answers or a shorter prompt' };
+  const message = `The request needs ${needed} ${unit}, and pool ${id} has ${limitValue} in all: ${remedy}.`;
   return { kind: 'too_large', requestId, message, limit: 'request_too_large', scope: { kind: 'pool', id }, limitValue, used: 0, needed };
 }
 

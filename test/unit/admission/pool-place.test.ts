@@ -97,5 +97,6 @@ describe('what the client of a refused request is told', () => {
     const tooSmall = { reason: 'pool_too_small', waitedMs: 0, neededWaitMs: 0 };
     expect(told({ capacity: { ...UNBOUNDED, slots: 1, kvBytes: 100 } }, tooSmall)).toMatchObject({ kind: 'too_large', limitValue: 1, needed: 2, used: 0 });
     expect(told({ capacity: { ...UNBOUNDED, slots: 2, kvBytes: 100 } }, tooSmall)).toMatchObject({ kind: 'too_large', limitValue: 100, needed: 9_000 });
+    expect(told({ capacity: { ...UNBOUNDED, slots: 1 } }, tooSmall).message).toMatch(/: ask for fewer answers\.$/);
   });
 });
