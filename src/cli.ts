@@ -10,8 +10,8 @@ export type Command =
   | { readonly kind: 'simulate-help' }
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
-  /** The command line makes no sense; `message` says why. */
-  | { readonly kind: 'usage'; readonly message: string };
+  /** The command line makes no sense; `message` says why, `help` what would. */
+  | { readonly kind: 'usage'; readonly message: string; readonly help: string };
 
 export interface SimulateCommand {
   readonly kind: 'simulate';
@@ -102,7 +102,7 @@ export function parseCommand(args: readonly string[]): Command {
   try {
     parsed = parse(args);
   } catch (error) {
-    return { kind: 'usage', message: (error as Error).message };
+    return usage(firstSentence((error as Error).message), args[0]);
   }
   const { values, positionals } = parsed;
   if (values.help === true) return { kind: positionals[0] === 'simulate' ? 'simulate-help' : 'help' };
@@ -111,17 +111,27 @@ export function parseCommand(args: readonly string[]): Command {
   return misfit(name, rest, Object.keys(values)) ?? commandOf(name!, rest, values);
 }
 
+/** `name`: the command that was meant, whose help is shown. */
+function usage(message: string, name?: string): Command {
+  return { kind: 'usage', message, help: name === 'simulate' ? SIMULATE_HELP : HELP };
+}
+
+/** Node goes on with how to pass an argument that begins with a dash, which no command takes. */
+function firstSentence(message: string): string {
+  return message.split(/\.\s/, 1)[0]!;
+}
+
 function parse(args: readonly string[]) {
   return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
 }
 
 function misfit(name: string | undefined, rest: readonly string[], given: readonly string[]): Command | null {
-  if (name === undefined) return { kind: 'usage', message: 'a command is missing' };
+  if (name === undefined) return usage('a command is missing');
   const takes = TAKES[name];
-  if (takes === undefined) return { kind: 'usage', message: `there is no command '${name}'` };
+  if (takes === undefined) return usage(`there is no command '${name}'`);
   const option = given.find((key) => !takes.includes(key));
-  if (option !== undefined) return { kind: 'usage', message: `'${name}' does not take --${option}` };
-  if (rest.length > (name === 'hash-key' ? 1 : 0)) return { kind: 'usage', message: surplus(name, rest.at(-1)!) };
+  if (option !== undefined) return usage(`'${name}' does not take --${option}`, name);
+  if (rest.length > (name === 'hash-key' ? 1 : 0)) return usage(surplus(name, rest.at(-1)!), name);
   return null;
 }
 
@@ -148,11 +158,11 @@ function commandOf(name: string, rest: readonly string[], values: ReturnType<typ
 
 function simulateCommand(config: string, values: ReturnType<typeof parse>['values']): Command {
   const { scenario = null, trace = null, json = null, chart = null } = values;
-  if (scenario === null && trace === null) return { kind: 'usage', message: "'simulate' needs --scenario or --trace" };
+  if (scenario === null && trace === null) return usage("'simulate' needs --scenario or --trace", 'simulate');
   const [seed, speedUp, scale] = [values.seed, values['speed-up'], values.scale].map((text) => (text === undefined ? null : text === '' ? NaN : Number(text)));
-  if (seed !== null && !(Number.isInteger(seed) && seed! >= 0 && seed! < 2 ** 32)) return { kind: 'usage', message: '--seed must be a whole number from 0 to 4294967295' };
+  if (seed !== null && !(Number.isInteger(seed) && seed! >= 0 && seed! < 2 ** 32)) return usage('--seed must be a whole number from 0 to 4294967295', 'simulate');
   const odd = [speedUp, scale].findIndex((factor) => factor !== null && !(factor! > 0 && factor! <= 1e6));
-  if (odd >= 0) return { kind: 'usage', message: `--${odd === 0 ? 'speed-up' : 'scale'} must be a number above 0` };
+  if (odd >= 0) return usage(`--${odd === 0 ? 'speed-up' : 'scale'} must be a number above 0`, 'simulate');
   const policies = (values.policy ?? 'tokenweir').split(',');
   return { kind: 'simulate', config, scenario, trace, policies, compare: values.compare ?? false, seed: seed!, speedUp: speedUp!, scale: scale!, json, chart };
 }

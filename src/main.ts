@@ -19,7 +19,7 @@ async function main(command: Command): Promise<number> {
       process.stdout.write(`${VERSION}\n`);
       return 0;
     case 'usage':
-      process.stderr.write(`tokenweir: ${command.message}\n\n${HELP}`);
+      process.stderr.write(`tokenweir: ${command.message}\n\n${command.help}`);
       return 2;
     case 'hash-key':
       return printHash(command.key ?? (await keyFromInput()));

@@ -36,11 +36,11 @@ function limited(settings: PoolSettings, demand: PoolDemand, refused: PoolRefuse
 function whyLimited(limit: LimitRefusal['limit'] & PoolRefusalReason, { id }: PoolSettings, { waitedMs, neededWaitMs, waiting }: PoolRefused): string {
   switch (limit) {
     case 'pool_busy':
-      return waitedMs > 0 ? `pool ${id} has no room any more for what waited ${seconds(waitedMs)} s` : `pool ${id} has no room now, and this request does not wait`;
+      return waitedMs > 0 ? `pool ${id} has no room any more for what waited ${nearest(waitedMs)} s` : `pool ${id} has no room now, and this request does not wait`;
     case 'queue_full':
       return `the queue of pool ${id} is full: ${waiting} requests wait`;
     case 'queue_timeout':
-      return `pool ${id} had no room within the ${seconds(waitedMs)} s that this request waited: it would have needed about ${seconds(waitedMs + neededWaitMs)} s`;
+      return `pool ${id} had no room within the ${nearest(waitedMs)} s that this request waited: it would have needed about ${seconds(waitedMs + neededWaitMs)} s`;
   }
 }
 
@@ -58,13 +58,20 @@ function roomAmounts({ capacity: { slots, tokensPerSecond, kvBytes, requestsPerS
 }
 
 function tooSmall({ id, capacity: { slots, kvBytes } }: PoolSettings, demand: PoolDemand, requestId: string): TooLargeRefusal {
-  const { unit, limitValue, needed } =
-    slots !== null && demand.slots > slots ? { unit: 'answers at one time', limitValue: slots, needed: demand.slots } : { unit: 'bytes of KV cache', limitValue: kvBytes ?? 0, needed: demand.kvBytes };
-  const message = `The request needs ${needed} ${unit}, and pool ${id} has ${limitValue} in all: ask for less output, fewer answers or a shorter prompt.`;
+  const { unit, limitValue, needed, remedy } =
+    slots !== null && demand.slots > slots
+      ? { unit: 'answers at one time', limitValue: slots, needed: demand.slots, remedy: 'ask for fewer answers' }
+      : { unit: 'bytes of KV cache', limitValue: kvBytes ?? 0, needed: demand.kvBytes, remedy: 'ask for less output, fewer answers or a shorter prompt' };
+  const message = `The request needs ${needed} ${unit}, and pool ${id} has ${limitValue} in all: ${remedy}.`;
   return { kind: 'too_large', requestId, message, limit: 'request_too_large', scope: { kind: 'pool', id }, limitValue, used: 0, needed };
 }
 
 /** Rounded up to a tenth, so that nobody who goes by the text comes too early. */
 function seconds(ms: number): string {
   return String(Math.ceil(ms / 100) / 10);
+}
+
+/** What is over, to the nearest tenth: a hold of 3 s that ended a millisecond late was 3 s. */
+function nearest(ms: number): string {
+  return String(Math.round(ms / 100) / 10);
 }

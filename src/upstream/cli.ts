@@ -12,7 +12,10 @@ const OPTIONS = {
   slots: { type: 'string', default: '8' },
   help: { type: 'boolean' },
 } as const;
-const USAGE = 'usage: node dist/upstream/cli.js [--port 4000] [--host 127.0.0.1] [--time-scale 1] [--slots 8]';
+const USAGE = `usage: node dist/upstream/cli.js [--port 4000] [--host 127.0.0.1] [--time-scale 1] [--slots 8]
+
+  --time-scale X  all durations × X: 10 is ten times as slow (a token each 0.12 s), 0 answers at once
+  --slots N       sequences that run at one time; others wait`;
 
 function given(): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] | null {
   try {

@@ -11,7 +11,7 @@ const ENTRIES = [
   'src/config/generate-docs.ts',
   // A program of its own: the model server that the demo and the tests start.
   'src/upstream/cli.ts',
-  // Virtual time for the tests; the simulator will run on it.
+  // Virtual time for the tests.
   'src/lib/virtual-clock.ts',
   // Hashes of prompts' beginnings: placement will begin with them.
   'src/estimate/prefix-blocks.ts',

@@ -80,6 +80,10 @@ describe('what the client of a refused request is told', () => {
     expect(told({ capacity: { ...UNBOUNDED, requestsPerSecond: 3 } })).toMatchObject({ limitValue: 3, needed: 1 });
   });
 
+  it('of a wait that ended a little late, what it was meant to be', () => {
+    expect(told({}, { waitedMs: 3_006, neededWaitMs: 1_000 }).message).toContain('within the 3 s that this request waited: it would have needed about 4.1 s');
+  });
+
   it('of a full queue, its places', () => {
     expect(told({ maxWaiting: 7 }, { reason: 'queue_full', waitedMs: 0 })).toMatchObject({ limit: 'queue_full', limitValue: 7, used: 7, needed: 1 });
   });
@@ -93,5 +97,6 @@ describe('what the client of a refused request is told', () => {
     const tooSmall = { reason: 'pool_too_small', waitedMs: 0, neededWaitMs: 0 };
     expect(told({ capacity: { ...UNBOUNDED, slots: 1, kvBytes: 100 } }, tooSmall)).toMatchObject({ kind: 'too_large', limitValue: 1, needed: 2, used: 0 });
     expect(told({ capacity: { ...UNBOUNDED, slots: 2, kvBytes: 100 } }, tooSmall)).toMatchObject({ kind: 'too_large', limitValue: 100, needed: 9_000 });
+    expect(told({ capacity: { ...UNBOUNDED, slots: 1 } }, tooSmall).message).toMatch(/: ask for fewer answers\.$/);
   });
 });

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseCommand, SIMULATE_HELP, type SimulateCommand } from '../../../src/cli.js';
+import { HELP, parseCommand, SIMULATE_HELP, type SimulateCommand } from '../../../src/cli.js';
 import { simulate } from '../../../src/simulate.js';
 
 const CONFIG = `
@@ -61,9 +61,11 @@ describe('the command line of simulate', () => {
     [['simulate', '--trace', 't', '--speed-up', '0'], '--speed-up must be'],
     [['simulate', '--trace', 't', '--scale', 'much'], '--scale must be'],
     [['simulate', '--trace', 't', '--real'], "'simulate' does not take --real"],
+    [['simulate', '--trac', 't'], /^Unknown option '--trac'$/],
     [['serve', '--trace', 't'], "'serve' does not take --trace"],
   ])('refuses %j', (args, message) => {
-    expect(parseCommand(args)).toEqual({ kind: 'usage', message: expect.stringContaining(message) as string });
+    const help = args[0] === 'simulate' ? SIMULATE_HELP : HELP;
+    expect(parseCommand(args)).toEqual({ kind: 'usage', message: expect.stringMatching(message) as string, help });
   });
 });
 
