@@ -11,7 +11,7 @@ import { startSentinels } from '../support/redis-sentinel.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 
 const KEY = 'tw1:layout';
-const NEWER = 'its layout is 2, and this release knows 1';
+const NEWER = 'the layout of the store is 2, and this release knows 1';
 const nothing = (): void => undefined;
 
 const ends: (() => unknown)[] = [];

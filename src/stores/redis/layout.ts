@@ -53,5 +53,5 @@ export class Layout {
 
 /** In words, for the log and for probes. */
 export function newerLayout(layout: number): string {
-  return `its layout is ${layout}, and this release knows ${LAYOUT}`;
+  return `the layout of the store is ${layout}, and this release knows ${LAYOUT}`;
 }
