@@ -63,6 +63,7 @@ export class Member {
       beat: () => ({ epoch: this.#keeping?.epoch ?? null, claims: !this.#closing, save: this.#keeping?.save() ?? null }),
       onStanding: (standing, askedMs) => { this.#stand(standing, askedMs); },
       rest: () => this.#rest(),
+      leave: () => this.#leave(),
       look: () => { this.#look(); },
     });
     link.listen({
@@ -123,10 +124,11 @@ export class Member {
   /** Leaves the pool: another may be keeper at once. */
   async close(): Promise<void> {
     this.#closing = true;
-    this.#beats.stop();
+    const left = this.#beats.stop();
     this.#calls.release();
     this.#alone.stop();
     if (this.#keeping === null && this.#epoch !== null) await this.#line.flush();
+    await left;
     await this.#leave();
     this.parts.link.close();
   }
@@ -369,11 +371,10 @@ export class Member {
     this.#tellCancelled(ask.leaseId);
   }
 
-  /** How the next beat is timed; null: this processor does not use the pool, and leaves it. One that decides alone looks on for a keeper. */
+  /** How the next beat is timed; null: this processor does not use the pool, and is to leave it. One that decides alone looks on for a keeper. */
   #rest(): { readonly isKeeper: boolean; readonly isAway: boolean } | null {
     if (this.#leases.size > 0 || this.#calls.size > 0 || (this.#keeping?.leases ?? 0) > 0) this.#usedMs = this.parts.clock.nowMs();
     if (this.isAway || this.parts.clock.nowMs() - this.#usedMs < IDLE_MS) return { isKeeper: this.#keeping !== null, isAway: this.isAway || this.#isBehind };
-    void this.#leave();
     return null;
   }
 
@@ -385,10 +386,11 @@ export class Member {
     this.#isBehind = true;
     try {
       if (keeping !== null) {
+        // Whatever fails: who keeps nothing must not read, and trim, what the next keeper is asked.
+        link.keep(false);
         observer.keeperEnded(poolId);
         await link.beat({ epoch: keeping.epoch, claims: false, save: keeping.save(true) });
         await link.leave({ epoch: keeping.epoch, last: await keeping.last(this.#processors) });
-        link.keep(false);
       } else if (this.#beats.hasBegun) await link.leave(null);
     } catch (error) {
       keeping?.stop();
