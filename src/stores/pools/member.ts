@@ -7,15 +7,11 @@ import { Calls, type Decided } from './calls.js';
 import { Contact } from './contact.js';
 import { Keeping } from './keeping.js';
 import { AskLine } from './lines.js';
-import type { Standing } from './link.js';
-import type { Batch, Next, Reply, Request, Told } from './messages.js';
+import { withKnown, type Standing } from './link.js';
+import { NOTED, NOTHING_NEXT, type Batch, type Next, type Reply, type Request, type Told } from './messages.js';
 import { OwnLeases, registrations, type OwnLease } from './own-leases.js';
 import type { MemberParts } from './parts.js';
 import { grantedLate, noAnswer, overdue } from './share.js';
-
-const NOTHING_NEXT: Next = { nextAtMs: null };
-/** What an end comes to that waits for a keeper. */
-const NOTED: PoolEnded = { end: 'ended', nextAtMs: null };
 
 /** One processor at one pool: its own leases, who decides about them, and what holds while nobody does. */
 export class Member {
@@ -31,6 +27,8 @@ export class Member {
   /** The keeper may not know all of the leases: they are to be told. */
   #isBehind = true;
   #processors: readonly string[] = [];
+  /** The same, since it uses the pool. */
+  #known: readonly string[] = [];
   /** Number of the latest full registration, and of the latest batch that was heard. */
   #registration = 0;
   #heard = 0;
@@ -61,7 +59,7 @@ export class Member {
     this.#beats = new Beats({
       clock, random, link, onFault,
       beat: () => ({ epoch: this.#keeping?.epoch ?? null, claims: !this.#closing, save: this.#keeping?.save() ?? null }),
-      onStanding: (standing, askedMs) => { this.#stand(standing, askedMs); },
+      onStanding: (standing, askedMs) => { this.#stand(withKnown(standing, this.#known), askedMs); },
       rest: () => this.#rest(),
       leave: () => this.#leave(),
       look: () => { this.#look(); },
@@ -216,7 +214,7 @@ export class Member {
   /** Who keeps the pool now. */
   #stand(standing: Standing, askedMs: number): void {
     const { processor } = this.parts;
-    this.#processors = standing.processors;
+    this.#processors = this.#known = standing.processors;
     this.#contact.heard();
     const own = this.#keeping;
     if (standing.keeper === processor && own?.epoch === standing.epoch) {
@@ -384,6 +382,7 @@ export class Member {
     this.#keeping = null;
     this.#epoch = null;
     this.#isBehind = true;
+    this.#known = [];
     try {
       if (keeping !== null) {
         // Whatever fails: who keeps nothing must not read, and trim, what the next keeper is asked.

@@ -16,6 +16,8 @@ export class FakeServer {
   isFrozen = false;
   /** The processor that nothing reaches of what is told it. */
   deaf: string | null = null;
+  /** The processor whose calls fail. */
+  unheard: string | null = null;
   /** So long a call takes, in milliseconds. */
   slowMs = 0;
   #claim: { processor: string; epoch: number; untilMs: number } | null = null;
@@ -37,12 +39,12 @@ export class FakeServer {
     return {
       beat: (beat) => {
         this.#reading.add(processor);
-        return this.#call(() => this.#beat(processor, beat));
+        return this.#call(processor, () => this.#beat(processor, beat));
       },
-      send: (batch) => this.#call(() => {
+      send: (batch) => this.#call(processor, () => {
         if (this.#keeping.has(this.keeper ?? '')) this.#listeners.get(this.keeper!)?.asked(copy(batch));
       }),
-      tell: (epoch, batches) => this.#call(() => this.#tell(processor, epoch, batches)),
+      tell: (epoch, batches) => this.#call(processor, () => this.#tell(processor, epoch, batches)),
       listen: (listener) => { this.#listeners.set(processor, listener); },
       keep: (keeps) => {
         if (keeps) this.#keeping.add(processor);
@@ -51,7 +53,7 @@ export class FakeServer {
       leave: (claim) => {
         this.#reading.delete(processor);
         this.#keeping.delete(processor);
-        return this.#call(() => {
+        return this.#call(processor, () => {
           this.#lived.delete(processor);
           if (claim === null || !this.#keeps(processor, claim.epoch)) return;
           this.#tell(processor, claim.epoch, claim.last);
@@ -69,13 +71,13 @@ export class FakeServer {
     this.#lived.clear();
   }
 
-  async #call<T>(work: () => T): Promise<T> {
+  async #call<T>(processor: string, work: () => T): Promise<T> {
     await Promise.resolve();
     const untilMs = this.clock.nowMs() + COMMAND_MS;
     while (this.isFrozen && this.clock.nowMs() < untilMs) await new Promise<void>((resume) => { this.clock.after(LOOK_MS, resume); });
     if (this.isFrozen) throw new Error('no answer');
     if (this.slowMs > 0) await new Promise<void>((resume) => { this.clock.after(this.slowMs, resume); });
-    if (this.isDown) throw new Error('no connection');
+    if (this.isDown || this.unheard === processor) throw new Error('no connection');
     return work();
   }
 

@@ -235,6 +235,25 @@ describe('contact', () => {
   });
 });
 
+describe('a server that lost all it knew', () => {
+  it('who is keeper next asks those that it knew before it dispatches anything', async () => {
+    const w = await world('local');
+    for (const id of ['a1', 'a2', 'a3', 'a4']) expect(await w.asks(id, {}, w.p1)).toMatchObject({ kind: 'dispatched' });
+    expect(await w.asks('b1', { maxWaitMs: 60_000 })).toMatchObject({ kind: 'waiting' });
+    await w.pass(1_000);
+    w.server.forget();
+    w.server.unheard = 'p1';
+    while (w.server.keeper !== 'p2') await w.pass(25);
+    await w.pass(100);
+    w.server.unheard = null;
+    await w.pass(2_000);
+    expect([w.server.keeper, w.events]).toEqual(['p2', []]);
+    void w.p1.settle('pool', 'a1', 100, w.clock.nowMs());
+    await w.pass(100);
+    expect(w.events).toEqual(['granted b1']);
+  });
+});
+
 describe('who looks on', () => {
   it('is told of a pool that does not answer by a fault, and not that it is idle', async () => {
     const w = await world('local');
