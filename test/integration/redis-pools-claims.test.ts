@@ -1,8 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/lib/clock.js';
 import { CLAIM_MS } from '../../src/stores/pools/keeping.js';
 import { PoolKeys } from '../../src/stores/pools/keys.js';
+import { RedisLink } from '../../src/stores/pools/redis-link.js';
 import { definePoolScripts, type PoolScripts } from '../../src/stores/pools/scripts.js';
+import { StreamReader } from '../../src/stores/pools/stream-reader.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 
 const GONE_MS = 5_000;
@@ -48,5 +52,33 @@ describe('a claim to keep a pool', () => {
     await (name === 'processors' ? client.set(keys[name], 'x') : client.rpush(keys[name], 'x'));
     await expect(beat('a', NOW_MS)).rejects.toThrow('WRONGTYPE');
     expect(await client.exists(keys.claim)).toBe(0);
+  });
+
+  it('is given up by a processor that can give signs of life, and hears nothing', async () => {
+    let fails = true;
+    const xread = async (): Promise<null> => {
+      if (fails) throw new Error('no connection');
+      await delay(10);
+      return null;
+    };
+    const reader = new StreamReader({ blocking: { xread } as unknown as Redis, client, clock: systemClock });
+    const link = new RedisLink({ client, reader, keyPrefix: '', poolId: 'chat', processor: 'deaf' });
+    const first = await link.beat({ epoch: null, claims: true, save: null });
+    expect(first).toMatchObject({ keeper: 'deaf', taken: { saved: null } });
+    await expect.poll(() => reader.isFailing).toBe(true);
+    const renew = (): Promise<string> => link.beat({ epoch: first.epoch, claims: true, save: null }).then(({ keeper }) => keeper);
+    // Alone it has nobody to hear.
+    for (let i = 0; i < 10; i++) expect(await renew()).toBe('deaf');
+    await beat('other', Date.now());
+    // A moment without a connection is nothing.
+    for (let i = 0; i < 4; i++) expect(await renew()).toBe('deaf');
+    const before = await client.get(keys.claim);
+    expect(await renew()).toBe('');
+    expect(await client.get(keys.claim), 'another takes it when it has ended').toBe(before);
+    fails = false;
+    await expect.poll(() => reader.isFailing).toBe(false);
+    await renew();
+    expect(await renew()).toBe('deaf');
+    reader.close();
   });
 });

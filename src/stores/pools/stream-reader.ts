@@ -31,8 +31,14 @@ export class StreamReader {
   #reading: readonly string[] = [];
   #runs = false;
   #closed = false;
+  #isFailing = false;
 
   constructor(private readonly parts: StreamReaderParts) {}
+
+  /** The latest read failed: nothing is heard. */
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
 
   /** Reads a stream from after an entry on. Fault: something may have been missed, and the stream is read from its beginning. */
   add(key: string, afterId: string, onMessage: (text: string) => void, onFault: (error: unknown) => void): void {
@@ -70,8 +76,10 @@ export class StreamReader {
     while (!this.#closed && this.#streams.size > 0) {
       try {
         await this.#read();
+        this.#isFailing = false;
       } catch (error) {
         if (this.#closed) break;
+        this.#isFailing = true;
         this.#faulty(error);
         await this.#pause();
       }
