@@ -73,11 +73,11 @@ describe('a claim to keep a pool', () => {
     // A moment without a connection is nothing.
     for (let i = 0; i < 4; i++) expect(await renew()).toBe('deaf');
     const before = await client.get(keys.claim);
-    expect(await renew()).toBe('');
+    await expect(renew()).rejects.toThrow('hears nobody');
     expect(await client.get(keys.claim), 'another takes it when it has ended').toBe(before);
     fails = false;
     await expect.poll(() => reader.isFailing).toBe(false);
-    await renew();
+    await expect(renew()).rejects.toThrow('hears nobody');
     expect(await renew()).toBe('deaf');
     reader.close();
   });

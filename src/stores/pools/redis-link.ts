@@ -38,7 +38,7 @@ export class RedisLink implements PoolLink {
     this.#told = this.#keys.told(parts.processor);
   }
 
-  /** A claim of its own that it does not renew, since it hears nothing, is nobody's. */
+  /** Rejects also where nothing is heard: whoever keeps the pool, this processor is without it. */
   async beat({ epoch, claims, save }: Beat): Promise<Standing> {
     const { processor, reader } = this.parts;
     const { claim, processors, saved, asks } = this.#keys;
@@ -49,7 +49,8 @@ export class RedisLink implements PoolLink {
     const [keeper = '', itsEpoch, leftMs, taken, before = '', lastAsk = '0', ...live] = await this.#scripts.twPoolBeat(claim, processors, saved, asks, this.#told, ...args);
     if (taken === '1') this.#lastAsk = lastAsk;
     this.#deafBeats = reader.isFailing && live.some((other) => other !== processor) ? this.#deafBeats + 1 : 0;
-    const standing = { epoch: Number(itsEpoch), keeper: isDeaf && keeper === processor ? '' : keeper, leftMs: Number(leftMs), processors: live };
+    if (isDeaf) throw new Error('this processor reaches the store and hears nobody: its connection for reading is gone');
+    const standing = { epoch: Number(itsEpoch), keeper, leftMs: Number(leftMs), processors: live };
     return { ...standing, taken: taken === '1' ? { saved: before === '' ? null : before } : null };
   }
 
