@@ -54,7 +54,7 @@ async function run(command: SimulateCommand, policies: readonly PolicyName[], ou
   const trace = traceFile === null ? null : await readTraceFile(traceFile, given?.trace?.cacheTokens ?? 0);
   const pool = poolOf(policy, given?.pool, command.config);
   if (given !== null) for (const warning of strangers(given, policy, command.scenario!)) err(`warning: ${warning}\n`);
-  const scenario = given ?? scenarioOfTrace(traceFile!, trace!, pool);
+  const scenario = given ?? inWords(traceFile!, () => scenarioOfTrace(traceFile!, trace!, pool));
   if (trace !== null) err(`${traceFile}: ${trace.rows.length} requests (${trace.format})${trace.passedOver > 0 ? `, ${trace.passedOver} lines passed over` : ''}\n`);
   const parts = { pool, parentsOf: (id: string) => parentsOf(policy, id), trace, seed: command.seed, speedUp: command.speedUp ?? 1, scale: command.scale };
   const results = policies.map((name) => runSimulation(compileScenario(scenario, { ...parts, policy: name })));
@@ -116,8 +116,14 @@ function withTrace(raw: unknown, file: string | null): unknown {
 }
 
 async function readTraceFile(path: string, cacheTokens: number): Promise<Trace> {
+  const text = await readText(path);
+  return inWords(path, () => readTrace(text, cacheTokens));
+}
+
+/** What is wrong with a trace, with the file's name. */
+function inWords<T>(path: string, work: () => T): T {
   try {
-    return readTrace(await readText(path), cacheTokens);
+    return work();
   } catch (error) {
     if (error instanceof TraceError) throw new Unfit(`${path}: ${error.message}`);
     throw error;

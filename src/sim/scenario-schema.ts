@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { ENGINE_PRESETS } from './engine-presets.js';
 
 const positive = z.number().positive().max(1e9);
+/** Shorter spans would be nothing but switching. */
+const span = z.number().min(0.001).max(1e9);
 const notNegative = z.number().min(0).max(1e9);
 const tokens = z.int().min(1).max(10_000_000);
 const count = z.int().min(1).max(100_000);
@@ -15,7 +17,7 @@ const lengths = z.discriminatedUnion('kind', [
 const arrivals = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('poisson'), perSecond: notNegative }),
   z.strictObject({ kind: z.literal('regular'), perSecond: notNegative }),
-  z.strictObject({ kind: z.literal('bursts'), onPerSecond: notNegative, offPerSecond: notNegative.default(0), onSeconds: positive, offSeconds: positive }),
+  z.strictObject({ kind: z.literal('bursts'), onPerSecond: notNegative, offPerSecond: notNegative.default(0), onSeconds: span, offSeconds: span }),
   z.strictObject({ kind: z.literal('closed'), clients: count, thinkSeconds: notNegative.default(0) }),
   z.strictObject({ kind: z.literal('trace'), weight: positive.default(1) }),
 ]);

@@ -18,7 +18,7 @@ const NAMES: Readonly<Record<string, string>> = { object: 'a mapping', array: 'a
 export function checkScenario(raw: unknown): { readonly scenario: Scenario | null; readonly findings: readonly ScenarioFinding[] } {
   const result = scenarioSchema.safeParse(raw, { error: messageOf });
   if (!result.success) return { scenario: null, findings: result.error.issues.flatMap(findingsOf) };
-  const findings = [...repeatedTenants(result.data), ...missingTrace(result.data), ...changedNodes(result.data), ...longWarmup(result.data)];
+  const findings = [...repeatedTenants(result.data), ...missingTrace(result.data), ...changedNodes(result.data), ...longWarmup(result.data), ...inverted(result.data), ...timeless(result.data)];
   return { scenario: findings.length === 0 ? result.data : null, findings };
 }
 
@@ -76,4 +76,24 @@ function changedNodes({ changes, engine }: Scenario): ScenarioFinding[] {
   return changes.flatMap((change, i) =>
     change.kind !== 'told' && change.node >= nodes ? [{ path: ['changes', i, 'node'], message: `there are ${nodes} nodes, counted from 0`, at: 'value' as const }] : [],
   );
+}
+
+/** Bounds of which the lower one is above the upper one. */
+function inverted({ tenants, pressure }: Scenario): ScenarioFinding[] {
+  const below = (path: ScenarioFinding['path'], low: number, high: number, name: string): ScenarioFinding[] =>
+    low <= high ? [] : [{ path, message: `must be at most ${name} (${high})`, at: 'value' }];
+  const ofTenants = tenants.flatMap(({ fromSeconds = 0, untilSeconds = Infinity, prompt, output }, i) => [
+    ...below(['tenants', i, 'fromSeconds'], fromSeconds, untilSeconds, 'untilSeconds'),
+    ...(prompt.kind === 'uniform' ? below(['tenants', i, 'prompt', 'min'], prompt.min, prompt.max, 'max') : []),
+    ...(output.kind === 'uniform' ? below(['tenants', i, 'output', 'min'], output.min, output.max, 'max') : []),
+  ]);
+  if (pressure === undefined) return ofTenants;
+  const { kvLow, kvHigh, kvCritical } = pressure;
+  return [...ofTenants, ...below(['pressure', 'kvLow'], kvLow, kvHigh, 'kvHigh'), ...below(['pressure', 'kvHigh'], kvHigh, kvCritical, 'kvCritical')];
+}
+
+/** An engine whose steps take no time never comes to an end of them. */
+function timeless({ engine }: Scenario): ScenarioFinding[] {
+  if (engine?.kind !== 'batching' || engine.stepMs !== 0 || engine.perSequenceMs !== 0) return [];
+  return [{ path: ['engine', 'stepMs'], message: 'must be above 0, or perSequenceMs be', at: 'value' }];
 }

@@ -25,6 +25,9 @@ export interface Trace {
 /** A trace that can't be read, in one sentence with its line. */
 export class TraceError extends Error {}
 
+/** Bounds of what can be played: tokens of a prompt or an answer, and from the first request to the last. A number beyond is a fault of the file. */
+const MAX_TOKENS = 10_000_000;
+const MAX_SPAN_MS = 366 * 86_400_000;
 /** Tokens of a block in Mooncake's `hash_ids`. */
 const MOONCAKE_BLOCK_TOKENS = 512;
 
@@ -42,6 +45,7 @@ export function readTrace(text: string, cacheTokens: number): Trace {
   if (rows.length === 0) throw new TraceError('the trace has no request');
   const sorted = rows.sort((a, b) => a.atMs - b.atMs);
   const startMs = sorted[0]!.atMs;
+  if (sorted.at(-1)!.atMs - startMs > MAX_SPAN_MS) throw new TraceError('the requests are spread over more than a year: is a time among them wrong?');
   return { format, passedOver, rows: sorted.map((row) => ({ ...row, atMs: row.atMs - startMs })) };
 }
 
@@ -58,11 +62,12 @@ function formatOf(line: string): TraceFormat {
 }
 
 function readAzure(lines: readonly string[]): { rows: TraceRow[]; passedOver: number } {
-  const header = lines[0]!.replace('\uFEFF', '').split(',').map((name) => name.trim().toLowerCase());
+  const headerAt = lines.findIndex((line) => line.trim() !== '');
+  const header = lines[headerAt]!.replace('\uFEFF', '').split(',').map((name) => name.trim().toLowerCase());
   const [at, prompt, output] = ['timestamp', 'contexttokens', 'generatedtokens'].map((name) => header.indexOf(name));
-  if (at! < 0 || prompt! < 0 || output! < 0) throw new TraceError('line 1: the columns TIMESTAMP, ContextTokens and GeneratedTokens are needed');
+  if (at! < 0 || prompt! < 0 || output! < 0) throw new TraceError(`line ${headerAt + 1}: the columns TIMESTAMP, ContextTokens and GeneratedTokens are needed`);
   const rows: TraceRow[] = [];
-  for (let i = 1; i < lines.length; i++) {
+  for (let i = headerAt + 1; i < lines.length; i++) {
     const line = lines[i]!;
     if (line.trim() === '') continue;
     const cells = line.split(',');
@@ -92,9 +97,9 @@ function readMooncake(lines: readonly string[], cacheTokens: number): { rows: Tr
     const given = fields['hash_ids'];
     const blocks = Array.isArray(given) ? given.filter((id): id is number => typeof id === 'number') : [];
     // The last token is always computed: it makes the first of the answer.
-    const cachedTokens = Math.min(promptTokens - 1, cache.take(blocks) * MOONCAKE_BLOCK_TOKENS);
+    const cachedTokens = Math.max(0, Math.min(promptTokens - 1, cache.take(blocks) * MOONCAKE_BLOCK_TOKENS));
     const session = sessions.of(blocks);
-    rows.push({ atMs: tokens(fields['timestamp'], i), promptTokens, cachedTokens, outputTokens: tokens(fields['output_length'], i), session, tenant: null });
+    rows.push({ atMs: notNegative(fields['timestamp'], i), promptTokens, cachedTokens, outputTokens: tokens(fields['output_length'], i), session, tenant: null });
   });
   return { rows, passedOver: 0 };
 }
@@ -147,7 +152,7 @@ function readLedger(lines: readonly string[]): { rows: TraceRow[]; passedOver: n
     const promptTokens = tokens(event['inputTokens'], i);
     const { session, tenantId } = event;
     rows.push({
-      ...{ atMs: tokens(event['startedAtMs'], i), promptTokens, cachedTokens: Math.min(promptTokens - 1, tokens(event['cachedInputTokens'] ?? 0, i)) },
+      ...{ atMs: notNegative(event['startedAtMs'], i), promptTokens, cachedTokens: Math.max(0, Math.min(promptTokens - 1, tokens(event['cachedInputTokens'] ?? 0, i))) },
       outputTokens: Math.max(1, tokens(event['outputTokens'], i)),
       session: typeof session === 'string' ? (sessions.get(session) ?? remember(sessions, session)) : null,
       tenant: typeof tenantId === 'string' ? tenantId : null,
@@ -171,6 +176,12 @@ function objectOf(line: string): Record<string, unknown> | null {
 }
 
 function tokens(given: unknown, line: number): number {
+  const value = notNegative(given, line);
+  if (value > MAX_TOKENS) throw new TraceError(`line ${line + 1}: more than ${MAX_TOKENS} tokens`);
+  return value;
+}
+
+function notNegative(given: unknown, line: number): number {
   const value = typeof given === 'string' && given.trim() !== '' ? Number(given) : given;
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) throw new TraceError(`line ${line + 1}: a number that is not negative is needed`);
   return value;

@@ -20,8 +20,10 @@ export interface BeatParts {
   readonly onFault: (error: unknown) => void;
   /** After each beat, and now and then while one has no answer. */
   readonly look: () => void;
-  /** What the pause depends on; null: no more beats until `soon` is called. */
+  /** What the pause depends on; null: the pool is left, and no more beats until `soon` is called. */
   readonly rest: () => { readonly isKeeper: boolean; readonly isAway: boolean } | null;
+  /** Never rejects. No beat comes between its steps: it would claim, and hear, what they give up. */
+  readonly leave: () => Promise<void>;
 }
 
 /** Signs of life of a processor at a pool, and claims: as long as it uses it. */
@@ -33,6 +35,7 @@ export class Beats {
   #lastMs = -Infinity;
   #leftMs = Infinity;
   #stopped = false;
+  #leaving: Promise<void> = Promise.resolve();
 
   constructor(private readonly parts: BeatParts) {}
 
@@ -46,9 +49,11 @@ export class Beats {
     else this.#schedule(ms);
   }
 
-  stop(): void {
+  /** @returns when nothing is being left any more. */
+  stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
+    return this.#leaving;
   }
 
   #schedule(ms: number): void {
@@ -101,10 +106,18 @@ export class Beats {
   #next(): void {
     const { random, rest } = this.parts;
     const resting = rest();
-    if (resting === null) return;
-    if (this.#again) this.#schedule(SHORTEST_MS);
+    if (resting === null) this.#leaving = this.#leave();
+    else if (this.#again) this.#schedule(SHORTEST_MS);
     else if (resting.isKeeper) this.#schedule(KEEPER_MS * (0.8 + random() / 5));
     else if (resting.isAway) this.#schedule(LOOKING_MS * (0.5 + random() / 2));
     else this.#schedule(Math.min(FOLLOWER_MS * (0.75 + random() / 4), this.#leftMs + 10 + random() * JITTER_MS));
+  }
+
+  async #leave(): Promise<void> {
+    this.#isBeating = true;
+    this.#again = false;
+    await this.parts.leave();
+    this.#isBeating = false;
+    if (this.#again) this.#schedule(SHORTEST_MS);
   }
 }

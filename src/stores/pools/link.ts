@@ -12,6 +12,11 @@ export interface Standing {
   readonly taken: { readonly saved: string | null } | null;
 }
 
+/** A new claim at a server that had lost all: it names who told since then, and those known before run and wait as well. */
+export function withKnown(standing: Standing, known: readonly string[]): Standing {
+  return standing.taken?.saved === null ? { ...standing, processors: [...new Set([...standing.processors, ...known])] } : standing;
+}
+
 export interface Beat {
   /** The claim of this processor that is to be renewed; null: it has none. */
   readonly epoch: number | null;

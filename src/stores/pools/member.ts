@@ -7,15 +7,11 @@ import { Calls, type Decided } from './calls.js';
 import { Contact } from './contact.js';
 import { Keeping } from './keeping.js';
 import { AskLine } from './lines.js';
-import type { Standing } from './link.js';
-import type { Batch, Next, Reply, Request, Told } from './messages.js';
+import { withKnown, type Standing } from './link.js';
+import { NOTED, NOTHING_NEXT, type Batch, type Next, type Reply, type Request, type Told } from './messages.js';
 import { OwnLeases, registrations, type OwnLease } from './own-leases.js';
 import type { MemberParts } from './parts.js';
 import { grantedLate, noAnswer, overdue } from './share.js';
-
-const NOTHING_NEXT: Next = { nextAtMs: null };
-/** What an end comes to that waits for a keeper. */
-const NOTED: PoolEnded = { end: 'ended', nextAtMs: null };
 
 /** One processor at one pool: its own leases, who decides about them, and what holds while nobody does. */
 export class Member {
@@ -31,6 +27,8 @@ export class Member {
   /** The keeper may not know all of the leases: they are to be told. */
   #isBehind = true;
   #processors: readonly string[] = [];
+  /** The same, since it uses the pool. */
+  #known: readonly string[] = [];
   /** Number of the latest full registration, and of the latest batch that was heard. */
   #registration = 0;
   #heard = 0;
@@ -61,8 +59,9 @@ export class Member {
     this.#beats = new Beats({
       clock, random, link, onFault,
       beat: () => ({ epoch: this.#keeping?.epoch ?? null, claims: !this.#closing, save: this.#keeping?.save() ?? null }),
-      onStanding: (standing, askedMs) => { this.#stand(standing, askedMs); },
+      onStanding: (standing, askedMs) => { this.#stand(withKnown(standing, this.#known), askedMs); },
       rest: () => this.#rest(),
+      leave: () => this.#leave(),
       look: () => { this.#look(); },
     });
     link.listen({
@@ -123,10 +122,11 @@ export class Member {
   /** Leaves the pool: another may be keeper at once. */
   async close(): Promise<void> {
     this.#closing = true;
-    this.#beats.stop();
+    const left = this.#beats.stop();
     this.#calls.release();
     this.#alone.stop();
     if (this.#keeping === null && this.#epoch !== null) await this.#line.flush();
+    await left;
     await this.#leave();
     this.parts.link.close();
   }
@@ -214,7 +214,7 @@ export class Member {
   /** Who keeps the pool now. */
   #stand(standing: Standing, askedMs: number): void {
     const { processor } = this.parts;
-    this.#processors = standing.processors;
+    this.#processors = this.#known = standing.processors;
     this.#contact.heard();
     const own = this.#keeping;
     if (standing.keeper === processor && own?.epoch === standing.epoch) {
@@ -369,11 +369,10 @@ export class Member {
     this.#tellCancelled(ask.leaseId);
   }
 
-  /** How the next beat is timed; null: this processor does not use the pool, and leaves it. One that decides alone looks on for a keeper. */
+  /** How the next beat is timed; null: this processor does not use the pool, and is to leave it. One that decides alone looks on for a keeper. */
   #rest(): { readonly isKeeper: boolean; readonly isAway: boolean } | null {
     if (this.#leases.size > 0 || this.#calls.size > 0 || (this.#keeping?.leases ?? 0) > 0) this.#usedMs = this.parts.clock.nowMs();
     if (this.isAway || this.parts.clock.nowMs() - this.#usedMs < IDLE_MS) return { isKeeper: this.#keeping !== null, isAway: this.isAway || this.#isBehind };
-    void this.#leave();
     return null;
   }
 
@@ -383,12 +382,14 @@ export class Member {
     this.#keeping = null;
     this.#epoch = null;
     this.#isBehind = true;
+    this.#known = [];
     try {
       if (keeping !== null) {
+        // Whatever fails: who keeps nothing must not read, and trim, what the next keeper is asked.
+        link.keep(false);
         observer.keeperEnded(poolId);
         await link.beat({ epoch: keeping.epoch, claims: false, save: keeping.save(true) });
         await link.leave({ epoch: keeping.epoch, last: await keeping.last(this.#processors) });
-        link.keep(false);
       } else if (this.#beats.hasBegun) await link.leave(null);
     } catch (error) {
       keeping?.stop();

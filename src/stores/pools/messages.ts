@@ -30,6 +30,10 @@ export interface Next {
   readonly nextAtMs: number | null;
 }
 
+export const NOTHING_NEXT: Next = { nextAtMs: null };
+/** What an end comes to that waits for a keeper. */
+export const NOTED: PoolEnded = { end: 'ended', nextAtMs: null };
+
 /** What a keeper tells a processor. */
 export type Told =
   | { readonly kind: 'reply'; readonly seq: number; readonly reply: Reply }

@@ -12,6 +12,8 @@ const GONE_MS = 5_000;
 const KEEP_MS = 600_000;
 /** Entries that a stream keeps at most; what was read is taken out long before. */
 const MAX_ENTRIES = 10_000;
+/** So many beats in a row that went well while reads failed, and the processor claims nothing: it would keep the pool, and hear none of the others. */
+const DEAF_BEATS = 4;
 
 export interface RedisLinkParts {
   readonly client: RedisClient;
@@ -30,6 +32,7 @@ export class RedisLink implements PoolLink {
   readonly #told: string;
   #listener: LinkListener | null = null;
   #lastAsk = '0';
+  #deafBeats = 0;
 
   constructor(private readonly parts: RedisLinkParts) {
     this.#scripts = definePoolScripts(parts.client);
@@ -37,15 +40,19 @@ export class RedisLink implements PoolLink {
     this.#told = this.#keys.told(parts.processor);
   }
 
+  /** Rejects also where nothing is heard: whoever keeps the pool, this processor is without it. */
   async beat({ epoch, claims, save }: Beat): Promise<Standing> {
     this.#mayWrite();
     const { processor, reader } = this.parts;
     const { claim, processors, saved, asks } = this.#keys;
     if (reader.readTo(this.#told) === null) this.#readTold();
     const [readAsks, readTold] = [reader.readTo(asks), reader.readTo(this.#told)];
-    const args = ['', processor, epoch ?? '', claims ? '1' : '0', CLAIM_MS, save ?? '', GONE_MS, KEEP_MS, readAsks ?? '', readTold ?? ''];
+    const isDeaf = this.#deafBeats >= DEAF_BEATS;
+    const args = ['', processor, isDeaf ? '' : (epoch ?? ''), claims && !isDeaf ? '1' : '0', CLAIM_MS, save ?? '', GONE_MS, KEEP_MS, readAsks ?? '', readTold ?? ''];
     const [keeper = '', itsEpoch, leftMs, taken, before = '', lastAsk = '0', ...live] = await this.#scripts.twPoolBeat(claim, processors, saved, asks, this.#told, ...args);
     if (taken === '1') this.#lastAsk = lastAsk;
+    this.#deafBeats = reader.isFailing && live.some((other) => other !== processor) ? this.#deafBeats + 1 : 0;
+    if (isDeaf) throw new Error('this processor reaches the store and hears nobody: its connection for reading is gone');
     const standing = { epoch: Number(itsEpoch), keeper, leftMs: Number(leftMs), processors: live };
     return { ...standing, taken: taken === '1' ? { saved: before === '' ? null : before } : null };
   }

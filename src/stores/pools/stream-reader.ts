@@ -4,6 +4,8 @@ import type { RedisClient } from '../connect/connect.js';
 /** One read waits so long for something to come: shorter than what a client takes for a dead connection. */
 const BLOCK_MS = 1_500;
 const AGAIN_MS = 100;
+/** A stream that is woken may be one that was left, and deleted: it is not to stay. As long as streams that are used. */
+const WOKEN_MS = 600_000;
 const AT_ONCE = 200;
 /** The field of an entry that holds a message. */
 const FIELD = 'b';
@@ -29,8 +31,14 @@ export class StreamReader {
   #reading: readonly string[] = [];
   #runs = false;
   #closed = false;
+  #isFailing = false;
 
   constructor(private readonly parts: StreamReaderParts) {}
+
+  /** The latest read failed: nothing is heard. */
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
 
   /** Reads a stream from after an entry on. Fault: something may have been missed, and the stream is read from its beginning. */
   add(key: string, afterId: string, onMessage: (text: string) => void, onFault: (error: unknown) => void): void {
@@ -57,7 +65,8 @@ export class StreamReader {
   #wake(): void {
     const key = this.#reading.find((one) => this.#streams.has(one)) ?? this.#reading[0];
     if (key === undefined) return;
-    this.parts.client.xadd(key, '*', 'w', '').catch(() => {
+    const { client } = this.parts;
+    Promise.all([client.xadd(key, '*', 'w', ''), client.pexpire(key, WOKEN_MS)]).catch(() => {
       // The read ends by itself soon.
     });
   }
@@ -67,8 +76,10 @@ export class StreamReader {
     while (!this.#closed && this.#streams.size > 0) {
       try {
         await this.#read();
+        this.#isFailing = false;
       } catch (error) {
         if (this.#closed) break;
+        this.#isFailing = true;
         this.#faulty(error);
         await this.#pause();
       }

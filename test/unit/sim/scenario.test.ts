@@ -69,6 +69,18 @@ describe('a scenario', () => {
     expect(problems({ durationSeconds: 1, tenants, engine: { kind: 'batching', nodes: 2 }, changes: [{ kind: 'lost', atSeconds: 1, node: 2 }] })).toEqual(['changes.0.node: there are 2 nodes, counted from 0']);
   });
 
+  it('has no bounds that are upside down, and no engine without time', () => {
+    const of = (more: object): string[] => problems({ durationSeconds: 1, tenants: [{ id: 'a', arrivals: POISSON, ...more }] });
+    expect(of({ fromSeconds: 5, untilSeconds: 4 })).toEqual(['tenants.0.fromSeconds: must be at most untilSeconds (4)']);
+    expect(of({ prompt: { kind: 'uniform', min: 3, max: 2 } })).toEqual(['tenants.0.prompt.min: must be at most max (2)']);
+    expect(of({ output: { kind: 'uniform', min: 3, max: 2 } })).toEqual(['tenants.0.output.min: must be at most max (2)']);
+    expect(of({ arrivals: { kind: 'bursts', onPerSecond: 1, onSeconds: 1e-300, offSeconds: 1 } })).toEqual(['tenants.0.arrivals.onSeconds: must be at least 0.001']);
+    const tenants = [{ id: 'a', arrivals: POISSON }];
+    expect(problems({ durationSeconds: 1, tenants, pressure: { kvLow: 0.9 } })).toEqual(['pressure.kvLow: must be at most kvHigh (0.85)']);
+    expect(problems({ durationSeconds: 1, tenants, pressure: { kvCritical: 0.8 } })).toEqual(['pressure.kvHigh: must be at most kvCritical (0.8)']);
+    expect(problems({ durationSeconds: 1, tenants, engine: { kind: 'batching', stepMs: 0, perSequenceMs: 0 } })).toEqual(['engine.stepMs: must be above 0, or perSequenceMs be']);
+  });
+
   it('takes an engine preset, with what differs from it', () => {
     const engine = { kind: 'batching', preset: 'a100-66b-tp4', nodes: 3, slots: 16, kvTokens: null };
     const spec = compileScenario(right({ durationSeconds: 1, engine, tenants: [{ id: 'a', arrivals: POISSON }] }), parts());
@@ -132,5 +144,12 @@ describe('a trace without a scenario', () => {
   it('of our own ledger has the tenants that it names', () => {
     const named = { ...TRACE, rows: TRACE.rows.map((row, i) => ({ ...row, tenant: i % 2 === 0 ? 'x' : 'y' })) };
     expect(scenarioOfTrace('t', named, parts().pool).tenants.map(({ id }) => id)).toEqual(['x', 'y']);
+  });
+
+  it('names in words which tenants of a trace are too many, or have no name', () => {
+    const of = (ids: readonly string[]) => () => scenarioOfTrace('t', { ...TRACE, rows: ids.map((tenant) => ({ ...TRACE.rows[0]!, tenant })) }, parts().pool);
+    expect(of(Array.from({ length: 10_001 }, (_, i) => `t${i}`))).toThrow("the tenants that the trace names can't all be simulated: 10001 are more than 10000; a scenario can say which count");
+    expect(of([''])).toThrow('one has no name, or one that is too long');
+    expect(of(['t'.repeat(129)])).toThrow('one has no name, or one that is too long');
   });
 });

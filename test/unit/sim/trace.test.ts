@@ -26,6 +26,20 @@ describe('a trace', () => {
     expect(rows[0]).toMatchObject({ promptTokens: 2, outputTokens: 1 });
   });
 
+  it('of Azure: lines without anything before the header are none', () => {
+    expect(readTrace('\n\nTIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,2,1\n', 0).rows).toHaveLength(1);
+    expect(() => readTrace('\nTIMESTAMP,ContextTokens\n2023-11-16 18:15:46,2\n', 0)).toThrow('line 2: the columns');
+    expect(() => readTrace('\nTIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,2,x\n', 0)).toThrow('line 3: a number');
+  });
+
+  it('can be played: no request of more tokens than any has, no more than a year', () => {
+    const azure = (...rows: readonly string[]): string => ['TIMESTAMP,ContextTokens,GeneratedTokens', ...rows].join('\n');
+    expect(() => readTrace(azure('2023-11-16 18:15:46,1e300,1'), 0)).toThrow('line 2: more than 10000000 tokens');
+    expect(() => readTrace(azure('0001-01-01 00:00:00,10,5', '2023-11-16 18:15:46,10,5'), 0)).toThrow('more than a year');
+    expect(readTrace(azure('2023-01-01 00:00:00,10,5', '2023-12-31 18:15:46,10,5'), 0).rows).toHaveLength(2);
+    expect(readTrace('{"timestamp":0,"input_length":0,"output_length":1,"hash_ids":[]}', 0).rows[0]).toMatchObject({ promptTokens: 0, cachedTokens: 0 });
+  });
+
   const mooncake = (rows: readonly (readonly [number, number, number, readonly number[]])[]): string =>
     rows.map(([timestamp, input_length, output_length, hash_ids]) => JSON.stringify({ timestamp, input_length, output_length, hash_ids })).join('\n');
 

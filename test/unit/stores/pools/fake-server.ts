@@ -16,11 +16,18 @@ export class FakeServer {
   isFrozen = false;
   /** The processor that nothing reaches of what is told it. */
   deaf: string | null = null;
+  /** The processor whose calls fail. */
+  unheard: string | null = null;
+  /** So long a call takes, in milliseconds. */
+  slowMs = 0;
   #claim: { processor: string; epoch: number; untilMs: number } | null = null;
   #epoch = 0;
   #saved: string | null = null;
   readonly #lived = new Map<string, number>();
   readonly #listeners = new Map<string, LinkListener>();
+  /** Who reads what is asked, and who what is told it: from its first beat until it leaves. */
+  readonly #keeping = new Set<string>();
+  readonly #reading = new Set<string>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -30,17 +37,29 @@ export class FakeServer {
 
   link(processor: string): PoolLink {
     return {
-      beat: (beat) => this.#call(() => this.#beat(processor, beat)),
-      send: (batch) => this.#call(() => { this.#listeners.get(this.keeper ?? '')?.asked(copy(batch)); }),
-      tell: (epoch, batches) => this.#call(() => this.#tell(processor, epoch, batches)),
-      listen: (listener) => { this.#listeners.set(processor, listener); },
-      keep: () => undefined,
-      leave: (claim) => this.#call(() => {
-        this.#lived.delete(processor);
-        if (claim === null || !this.#keeps(processor, claim.epoch)) return;
-        this.#tell(processor, claim.epoch, claim.last);
-        this.#claim = null;
+      beat: (beat) => {
+        this.#reading.add(processor);
+        return this.#call(processor, () => this.#beat(processor, beat));
+      },
+      send: (batch) => this.#call(processor, () => {
+        if (this.#keeping.has(this.keeper ?? '')) this.#listeners.get(this.keeper!)?.asked(copy(batch));
       }),
+      tell: (epoch, batches) => this.#call(processor, () => this.#tell(processor, epoch, batches)),
+      listen: (listener) => { this.#listeners.set(processor, listener); },
+      keep: (keeps) => {
+        if (keeps) this.#keeping.add(processor);
+        else this.#keeping.delete(processor);
+      },
+      leave: (claim) => {
+        this.#reading.delete(processor);
+        this.#keeping.delete(processor);
+        return this.#call(processor, () => {
+          this.#lived.delete(processor);
+          if (claim === null || !this.#keeps(processor, claim.epoch)) return;
+          this.#tell(processor, claim.epoch, claim.last);
+          this.#claim = null;
+        });
+      },
       close: () => undefined,
     };
   }
@@ -52,12 +71,13 @@ export class FakeServer {
     this.#lived.clear();
   }
 
-  async #call<T>(work: () => T): Promise<T> {
+  async #call<T>(processor: string, work: () => T): Promise<T> {
     await Promise.resolve();
     const untilMs = this.clock.nowMs() + COMMAND_MS;
     while (this.isFrozen && this.clock.nowMs() < untilMs) await new Promise<void>((resume) => { this.clock.after(LOOK_MS, resume); });
     if (this.isFrozen) throw new Error('no answer');
-    if (this.isDown) throw new Error('no connection');
+    if (this.slowMs > 0) await new Promise<void>((resume) => { this.clock.after(this.slowMs, resume); });
+    if (this.isDown || this.unheard === processor) throw new Error('no connection');
     return work();
   }
 
@@ -84,7 +104,7 @@ export class FakeServer {
 
   #tell(processor: string, epoch: number, batches: readonly (readonly [string, Batch<Told>])[]): boolean {
     if (!this.#keeps(processor, epoch)) return false;
-    for (const [to, batch] of batches) if (to !== this.deaf) this.#listeners.get(to)?.told(copy(batch));
+    for (const [to, batch] of batches) if (to !== this.deaf && this.#reading.has(to)) this.#listeners.get(to)?.told(copy(batch));
     return true;
   }
 }

@@ -27,6 +27,7 @@ async function world(mode: OnStoreFailure) {
     ...SILENT,
     poolAway: () => { told.push(`${name} alone`); },
     poolBack: () => { told.push(`${name} back`); },
+    keeperEnded: () => { told.push(`${name} keeps no more`); },
     poolDecidedAway: (_, how) => { told.push(`${name} ${how}`); },
   });
   const open = (name: string): SharedPools => {
@@ -234,6 +235,25 @@ describe('contact', () => {
   });
 });
 
+describe('a server that lost all it knew', () => {
+  it('who is keeper next asks those that it knew before it dispatches anything', async () => {
+    const w = await world('local');
+    for (const id of ['a1', 'a2', 'a3', 'a4']) expect(await w.asks(id, {}, w.p1)).toMatchObject({ kind: 'dispatched' });
+    expect(await w.asks('b1', { maxWaitMs: 60_000 })).toMatchObject({ kind: 'waiting' });
+    await w.pass(1_000);
+    w.server.forget();
+    w.server.unheard = 'p1';
+    while (w.server.keeper !== 'p2') await w.pass(25);
+    await w.pass(100);
+    w.server.unheard = null;
+    await w.pass(2_000);
+    expect([w.server.keeper, w.events]).toEqual(['p2', []]);
+    void w.p1.settle('pool', 'a1', 100, w.clock.nowMs());
+    await w.pass(100);
+    expect(w.events).toEqual(['granted b1']);
+  });
+});
+
 describe('who looks on', () => {
   it('is told of a pool that does not answer by a fault, and not that it is idle', async () => {
     const w = await world('local');
@@ -258,5 +278,27 @@ describe('a pool that is not used while no keeper answers', () => {
     expect(w.p2.away()).toEqual([]);
     await w.pass(40_000);
     expect(w.clock.pending).toBe(0);
+  });
+});
+
+describe('a keeper that is asked again while it leaves a pool that was not used', () => {
+  // A call takes 20 ms: leaving is two of them.
+  it.each([1, 15, 25, 35, 60])('hears what others ask (asked again after %i ms)', async (laterMs) => {
+    const w = await world('local');
+    w.server.slowMs = 20;
+    while (!w.told.includes('p1 keeps no more')) await w.pass(1);
+    await w.pass(laterMs);
+    expect(await w.asks('own', {}, w.p1)).toMatchObject({ kind: 'dispatched' });
+    for (let passed = 0; passed < 3_000; passed += 500) {
+      void w.p1.renew('pool', 'p1', [{ leaseId: 'own', work: 1, kvBytes: 0 }], w.clock.nowMs());
+      await w.pass(500);
+    }
+    // Who joins may have no answer in time; who has joined has one.
+    await w.asks('first');
+    await w.pass(3_000);
+    w.told.splice(0);
+    w.server.slowMs = 0;
+    expect(await w.asks('other')).toMatchObject({ kind: 'dispatched' });
+    expect([w.told, w.p1.away(), w.p2.away()]).toEqual([[], [], []]);
   });
 });
