@@ -1,9 +1,9 @@
-import type { SavedPool } from '../../pool/moving.js';
 import { Keeper } from './keeper.js';
 import { TellLine } from './lines.js';
 import type { Standing } from './link.js';
 import type { Batch, Request, Told } from './messages.js';
 import type { MemberParts } from './parts.js';
+import { savedPoolOf } from './saved-pool.js';
 
 /** How long a claim holds, by the server's clock, in milliseconds. */
 export const CLAIM_MS = 2_000;
@@ -49,7 +49,7 @@ export class Keeping {
       ...parts,
       expected: [...standing.processors, processor],
       mayDecide: () => this.isFresh,
-      saved: savedOf(standing.taken?.saved ?? null),
+      saved: savedPoolOf(standing.taken?.saved ?? null),
       tell: (to, told) => { this.#tell(to, told); },
       onReady: (gatheredMs) => { observer.keeperReady(poolId, gatheredMs); },
     });
@@ -117,15 +117,5 @@ export class Keeping {
   #tell(to: string, told: Told): void {
     if (to === this.parts.processor) this.parts.hear(told);
     else this.#line.post(to, told);
-  }
-}
-
-/** What cannot be read is as if nothing had been saved. */
-function savedOf(text: string | null): SavedPool | null {
-  if (text === null) return null;
-  try {
-    return JSON.parse(text) as SavedPool;
-  } catch {
-    return null;
   }
 }
