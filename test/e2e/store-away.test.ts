@@ -108,8 +108,8 @@ describe('handed cases of a store that is away', () => {
       await away(running, onFailure === 'closed' ? '503 store away' : `200 ready, store away: ${onFailure}`);
       const statuses = await running.burst(30, 'key-ten');
       expect([onFailure, statuses]).toEqual([onFailure, expected[onFailure]]);
-      const log = await running.fleet.processors[0]!.log();
-      expect(log.some(({ msg }) => /the store is away|not connected to the store/.test(String(msg)))).toBe(true);
+      // Lines are written together, a moment later.
+      await until(async () => (await running.fleet.processors[0]!.log()).some(({ msg }) => /the store is away|not connected to the store/.test(String(msg))), 'a line that tells it');
       expect(await running.fleet.metric(0, 'tokenweir_decisions_without_store_total', new RegExp(onFailure))).toBeGreaterThanOrEqual(30);
     }
   });
