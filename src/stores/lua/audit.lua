@@ -7,7 +7,6 @@
 -- Invariant: changes nothing where nothing was lost.
 
 local now = time_ms(ARGV[1])
-local HELD, HELD_REST = '<c1Ic0Ic0d', 32
 local AT_ONCE = 500
 -- The rest with the next audit.
 local MENDED_AT_ONCE = 1000
@@ -20,10 +19,10 @@ local function count_holdings(packed)
   local _, _, _, _, _, _, _, count, tenant, charges = unpack_bytes(LEASE_HEAD, packed)
   local at, own = 1, false
   for _ = 1, count do
-    local _, name, of, rate, next = unpack_bytes(HELD, charges, at)
+    local _, name, of, rate, _, _, _, _, next = unpack_bytes(HOLDING, charges, at)
     local key = base .. 'b:' .. name
     counts[key], rates[key] = (counts[key] or 0) + 1, rate
-    at, own = next + HELD_REST, own or of == tenant
+    at, own = next, own or of == tenant
   end
   if not own then own_less[tenant] = (own_less[tenant] or 0) + 1 end
 end
